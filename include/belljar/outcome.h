@@ -1,0 +1,61 @@
+// Outcome: how a guest ended. A sandbox that could not be built is an Error,
+// never an Outcome: callers must not mistake our failure for the guest's.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "belljar/policy.h"
+
+namespace belljar {
+
+enum class Reason {
+  exited,
+  signaled,
+  timeout,        // the wall time of the policy was over
+  out_of_memory,  // the memory of the policy was exceeded
+  cpu_limit,
+  file_size_limit,
+  not_started,  // the command is not there (127) or cannot be executed (126)
+};
+
+// What this host cannot do of what the policy asked.
+struct Loss {
+  Promise promise;
+  bool broken;  // nothing keeps the promise; else only one layer of several is missing
+  std::string what;
+  std::string hint;
+  bool operator==(const Loss&) const = default;
+};
+
+struct Kept {
+  Promise promise;
+  std::vector<std::string> layers;
+  bool operator==(const Kept&) const = default;
+};
+
+struct Outcome {
+  Reason reason = Reason::exited;
+  int code = 0;  // exit status, or signal number when it was a signal that ended it
+  bool by_signal = false;
+  int exec_error = 0;  // errno, when it was not started
+  std::chrono::microseconds wall{};
+  std::chrono::microseconds user_cpu{};
+  std::chrono::microseconds system_cpu{};
+  std::uint64_t peak_memory_kb = 0;
+  std::vector<Kept> kept;
+  std::vector<Loss> losses;
+  std::vector<std::string> limits_hit;
+  std::vector<std::pair<std::string, std::chrono::microseconds>> phases;  // of the launch
+
+  // As a shell would report it: 124 for a timeout, 128 + signal.
+  int exit_code() const;
+};
+
+std::string_view name(Reason reason);
+
+}  // namespace belljar

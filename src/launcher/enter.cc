@@ -1,0 +1,81 @@
+#include "launcher/enter.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <ctime>
+
+#include "base/child.h"
+#include "layers/caps.h"
+#include "layers/process.h"
+#include "launcher/protocol.h"
+#include "launcher/watchdog.h"
+
+namespace belljar {
+namespace {
+
+void wait_for_parent(int go_fd, const Child& child) noexcept {
+  if (go_fd < 0) return;
+  std::uint64_t go = 0;
+  child.must(::read(go_fd, &go, sizeof go) == sizeof go, "wait for the id maps");
+}
+
+}  // namespace
+
+void PhaseClock::mark(const char* name) noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  if (count == kMax) return;
+  names[count] = name;
+  at[count++] = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+                static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+// The whole sandbox, in the order the kernel requires. Read this function first.
+void enter(const Entry& entry) noexcept {
+  const Plan& plan = *entry.plan;
+  const Child child(entry.error_fd);
+  PhaseClock& clock = *entry.phases;
+  clock.mark("clone");
+
+  wait_for_parent(entry.go_fd, child);
+  if (plan.identity) identity::apply(*plan.identity, entry.jar_uid, child);
+  clock.mark("identity");
+
+  if (plan.view) view::apply(*plan.view, entry.late, child);
+  clock.mark("view");
+  // Beyond this point the host's files cannot be reached by path.
+
+  if (plan.watchdog) hand_out_counters(entry.control_fd, child);
+  if (plan.net) net::apply(*plan.net, child);
+  clock.mark("net");
+
+  process::apply(child);
+  const int children_fd = plan.pid_namespace ? -1 : process::open_children(child);
+  caps::apply(child);
+  clock.mark("caps");
+  // Beyond this point nothing of the above can be undone.
+
+  if (plan.landlock) landlock::apply(*plan.landlock, child);
+  clock.mark("landlock");
+
+  // Only now, because a small limit on descriptors would stop the steps above.
+  process::keep_only({{entry.control_fd, protocol::kControlFd},
+                      {entry.supervisor_fd, protocol::kSupervisorFd},
+                      {children_fd, protocol::kChildrenFd}},
+                     child);
+  rlimit::apply(plan.rlimit, child);
+  clock.mark("limits");
+
+  // seccomp goes last: anything after it would have to be allowed to the guest.
+  if (plan.seccomp) seccomp::apply(*plan.seccomp, child);
+  clock.mark("seccomp");
+
+  const char* const arguments[] = {"belljar-init", plan.pid_namespace ? "1" : "0", nullptr};
+  const char* const environment[] = {nullptr};
+  ::syscall(SYS_execveat, entry.init_fd, "", arguments, environment, AT_EMPTY_PATH);
+  child.die(errno, "execute init");
+}
+
+}  // namespace belljar

@@ -1,0 +1,36 @@
+// enter: the child's side of a launch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "plan/plan.h"
+
+namespace belljar {
+
+// When each step of a launch was done, in nanoseconds of CLOCK_MONOTONIC.
+struct PhaseClock {
+  static constexpr std::size_t kMax = 16;
+  std::array<const char*, kMax> names{};
+  std::array<std::uint64_t, kMax> at{};
+  std::size_t count = 0;
+  void mark(const char* name) noexcept;
+};
+
+// All the child needs. It shares the parent's memory until it execs, so these
+// are the parent's own objects; descriptors are copies.
+struct Entry {
+  const Plan* plan;
+  view::Late late;
+  uid_t jar_uid;       // where root made one up for the jar
+  int error_fd;        // a SetupFailure goes here
+  int go_fd;           // readable when the parent has written the id maps; or -1
+  int control_fd;      // init's end of the socket
+  int supervisor_fd;   // pidfd of this process
+  int init_fd;         // the init program
+  PhaseClock* phases;
+};
+
+[[noreturn]] void enter(const Entry& entry) noexcept;
+
+}  // namespace belljar

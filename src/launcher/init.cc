@@ -1,0 +1,324 @@
+// init: pid 1 of a jar.
+//
+// It spawns what the supervisor asks for, reaps orphans, passes signals on, and
+// ends when the supervisor ends, taking the whole jar with it. It is confined
+// exactly as the guest is, since every layer was applied before it was executed,
+// so what it spawns inherits all of them and one Landlock domain.
+//
+// A program of its own without a C library: exec of a static glibc program costs
+// 0.4 ms where CPUID traps, this one 0.1 ms, and it needs 20 kB of memory.
+#include <asm/signal.h>
+#include <asm/unistd.h>
+#include <linux/close_range.h>
+#include <linux/fcntl.h>
+#include <linux/poll.h>
+#include <linux/prctl.h>
+#include <linux/signalfd.h>
+#include <linux/socket.h>
+#include <linux/wait.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "launcher/protocol.h"
+#include "launcher/raw_syscall.h"
+
+namespace {
+
+using namespace belljar::protocol;
+
+constexpr int kMaxProcesses = 256;  // spawned by the supervisor and alive, not their children
+constexpr std::uint64_t kAllSignals = ~0ULL;
+
+struct Process {
+  long pid;  // 0: the slot is free
+  std::uint32_t id;
+  bool leads;
+};
+
+struct Init {
+  Process processes[kMaxProcesses];
+  bool own_pid_namespace;
+};
+
+[[noreturn]] void exit(int code) {
+  for (;;) sys(__NR_exit_group, code);
+}
+
+bool is_failure(long result) { return result < 0 && result > -4096; }
+
+bool read_fully(int fd, char* to, std::size_t size) {
+  while (size > 0) {
+    long n = sys(__NR_read, fd, to, size);
+    if (n == -EINTR) continue;
+    if (n <= 0) return false;
+    to += n;
+    size -= static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+void tell(Kind kind, std::uint32_t id, std::uint32_t value) {
+  const Header header{kind, id, value, 0};
+  // If it cannot be delivered the supervisor is gone, which the loop will see.
+  sys(__NR_write, kControlFd, &header, sizeof header);
+}
+
+// Without a pid namespace nothing dies by itself; every orphan has become a
+// child of ours, so the list of children is the list of what is left.
+void kill_children() {
+  for (;;) {
+    char text[4096];
+    long n = sys(__NR_pread64, kChildrenFd, text, sizeof text, 0);
+    if (n <= 0) return;
+    long pid = 0;
+    for (long i = 0; i < n; ++i) {
+      if (text[i] >= '0' && text[i] <= '9') {
+        pid = pid * 10 + (text[i] - '0');
+      } else if (pid > 0) {
+        sys(__NR_kill, pid, SIGKILL);
+        pid = 0;
+      }
+    }
+    sys(__NR_wait4, -1, nullptr, 0, nullptr);
+  }
+}
+
+[[noreturn]] void end(const Init& init) {
+  if (!init.own_pid_namespace) kill_children();
+  exit(0);
+}
+
+// ---- spawning ---------------------------------------------------------------
+
+// The strings of a request, as the pointer arrays that exec wants.
+struct Command {
+  const char* folder;
+  const char** paths;
+  const char** arguments;
+  const char** variables;
+  const Spawn* spawn;
+};
+
+class Strings {
+ public:
+  Strings(const char* begin, const char* end) : at_(begin), end_(end) {}
+  const char* next() {
+    const char* text = at_;
+    while (at_ < end_ && *at_ != '\0') ++at_;
+    if (at_ == end_) return nullptr;  // not terminated
+    ++at_;
+    return text;
+  }
+  bool take(const char** into, std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i)
+      if ((into[i] = next()) == nullptr) return false;
+    into[count] = nullptr;
+    return true;
+  }
+
+ private:
+  const char* at_;
+  const char* end_;
+};
+
+// Tries each path as a shell would: the first that exists decides, but one that
+// may not be executed is passed over and remembered.
+int exec_first(const Command& command) {
+  int error = ENOENT;
+  for (const char** path = command.paths; *path != nullptr; ++path) {
+    long result = sys(__NR_execve, *path, command.arguments, command.variables);
+    int err = static_cast<int>(-result);
+    if (err == ENOEXEC) {  // a script without "#!"
+      command.arguments[-1] = "/bin/sh";
+      command.arguments[0] = *path;
+      sys(__NR_execve, "/bin/sh", command.arguments - 1, command.variables);
+      return err;
+    }
+    if (err == EACCES) error = err;
+    if (err != ENOENT && err != ENOTDIR && err != EACCES) return err;
+  }
+  return error;
+}
+
+[[noreturn]] void become(const Command& command, const int* stdio_fds, int error_fd) {
+  int err = 0;
+  long self = sys(__NR_getpid);
+  sys(__NR_setpgid, 0, 0);  // kill(0, …) must not reach the caller's group
+  for (int i = 0; i < 3; ++i)
+    if (is_failure(sys(__NR_dup3, stdio_fds[i], i, 0))) err = EBADF;
+  if (command.spawn->takes_terminal != 0) {
+    int group = static_cast<int>(self);
+    sys(__NR_ioctl, 0, TIOCSPGRP, &group);  // all signals are blocked, SIGTTOU too
+  }
+  long folder = sys(__NR_chdir, command.folder);
+  if (is_failure(folder)) err = static_cast<int>(-folder);
+  if (err == 0) {
+    sys(__NR_rt_sigprocmask, SIG_SETMASK, &command.spawn->signal_mask, nullptr, 8);
+    err = exec_first(command);
+  }
+  sys(__NR_write, error_fd, &err, sizeof err);
+  exit(127);
+}
+
+void spawn(Init& init, const Header& header, const Command& command, const int* stdio_fds) {
+  Process* slot = nullptr;
+  for (Process& process : init.processes)
+    if (process.pid == 0) slot = &process;
+  int pipe_fds[2];
+  if (slot == nullptr || is_failure(sys(__NR_pipe2, pipe_fds, O_CLOEXEC)))
+    return tell(Kind::failed, header.id, EAGAIN);
+
+  long pid = sys(__NR_clone, SIGCHLD, 0, 0, 0, 0);
+  if (pid == 0) become(command, stdio_fds, pipe_fds[1]);
+  sys(__NR_close, pipe_fds[1]);
+  int err = is_failure(pid) ? static_cast<int>(-pid) : 0;
+  if (err == 0) {
+    *slot = {pid, header.id, command.spawn->leads != 0};
+    // Ends when exec has closed the other side, or brings the reason why not.
+    if (!read_fully(pipe_fds[0], reinterpret_cast<char*>(&err), sizeof err)) err = 0;
+  }
+  sys(__NR_close, pipe_fds[0]);
+  if (err == 0) return tell(Kind::started, header.id, static_cast<std::uint32_t>(pid));
+  if (slot->pid == pid) {
+    slot->pid = 0;
+    sys(__NR_wait4, pid, nullptr, 0, nullptr);
+  }
+  tell(Kind::failed, header.id, static_cast<std::uint32_t>(err));
+}
+
+void handle_spawn(Init& init, const Header& header, char* payload, const int* stdio_fds) {
+  const auto* request = reinterpret_cast<const Spawn*>(payload);
+  const std::uint64_t pointers =
+      std::uint64_t{request->paths} + request->arguments + request->variables + 5;
+  if (header.size < sizeof(Spawn) || pointers > header.size) exit(125);
+  const std::size_t size = pointers * sizeof(char*);
+  long memory = sys(__NR_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (is_failure(memory)) return tell(Kind::failed, header.id, ENOMEM);
+
+  auto** table = reinterpret_cast<const char**>(memory);
+  Strings strings(payload + sizeof(Spawn), payload + header.size);
+  Command command{.folder = strings.next(),
+                  .paths = table,
+                  // One slot in front, for the shell that runs a script without "#!".
+                  .arguments = table + request->paths + 2,
+                  .variables = table + request->paths + request->arguments + 3,
+                  .spawn = request};
+  if (command.folder == nullptr || !strings.take(command.paths, request->paths) ||
+      !strings.take(command.arguments, request->arguments) ||
+      !strings.take(command.variables, request->variables))
+    exit(125);
+  spawn(init, header, command, stdio_fds);
+  sys(__NR_munmap, memory, size);
+}
+
+// ---- requests ---------------------------------------------------------------
+
+struct Descriptors {
+  KernelCmsg header;
+  int fds[3];
+};
+
+// The descriptors travel with the first byte of the header.
+bool receive_header(Header& header, Descriptors& control) {
+  KernelIovec part{&header, sizeof header};
+  KernelMsghdr message{};
+  message.iov = &part;
+  message.iov_count = 1;
+  message.control = &control;
+  message.control_size = sizeof control;
+  long n = 0;
+  do n = sys(__NR_recvmsg, kControlFd, &message, MSG_CMSG_CLOEXEC);
+  while (n == -EINTR);
+  if (n <= 0) return false;
+  if (message.control_size < sizeof(KernelCmsg)) control.header.size = 0;
+  const auto got = static_cast<std::size_t>(n);
+  return read_fully(kControlFd, reinterpret_cast<char*>(&header) + got, sizeof header - got);
+}
+
+void handle_request(Init& init) {
+  Header header{};
+  Descriptors control{};
+  if (!receive_header(header, control) || header.size > kMaxPayload) end(init);
+  switch (header.kind) {
+    case Kind::spawn: {
+      long memory =
+          sys(__NR_mmap, 0, header.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      auto* payload = reinterpret_cast<char*>(memory);
+      if (is_failure(memory) || !read_fully(kControlFd, payload, header.size)) end(init);
+      if (control.header.size == sizeof control) {
+        handle_spawn(init, header, payload, control.fds);
+        for (int fd : control.fds) sys(__NR_close, fd);
+      }
+      sys(__NR_munmap, memory, header.size);
+      break;
+    }
+    case Kind::signal:
+    case Kind::foreground:
+      for (const Process& process : init.processes) {
+        if (process.pid == 0 || process.id != header.id) continue;
+        if (header.kind == Kind::foreground) {
+          int group = static_cast<int>(process.pid);
+          long tty = sys(__NR_openat, AT_FDCWD, "/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY, 0);
+          sys(__NR_ioctl, tty, TIOCSPGRP, &group);
+          sys(__NR_close, tty);
+        }
+        sys(__NR_kill, -process.pid, header.kind == Kind::foreground ? SIGCONT : header.value);
+      }
+      break;
+    default:
+      end(init);
+  }
+}
+
+void reap(Init& init) {
+  for (;;) {
+    int status = 0;
+    long pid = sys(__NR_wait4, -1, &status, WNOHANG | WUNTRACED, nullptr);
+    if (pid <= 0) return;
+    for (Process& process : init.processes) {
+      if (process.pid != pid) continue;
+      if ((status & 0xff) == 0x7f) {  // WIFSTOPPED
+        tell(Kind::stopped, process.id, static_cast<std::uint32_t>(status >> 8));
+        break;
+      }
+      process.pid = 0;
+      tell(Kind::exited, process.id, static_cast<std::uint32_t>(status));
+      if (process.leads) end(init);
+      break;
+    }
+  }
+}
+
+Init the_init;  // zeroed memory without a C library's memset
+
+}  // namespace
+
+// `arguments[1]` is "1" in a pid namespace of the jar's own.
+extern "C" [[noreturn]] void init_main(long* stack) {
+  char** arguments = reinterpret_cast<char**>(stack + 1);
+  Init& init = the_init;
+  init.own_pid_namespace = stack[0] > 1 && arguments[1][0] == '1';
+  // The guest has our uid: it must not read or write this process's memory.
+  sys(__NR_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
+  if (!init.own_pid_namespace) sys(__NR_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  sys(__NR_rt_sigprocmask, SIG_SETMASK, &kAllSignals, nullptr, 8);
+  const std::uint64_t child_signal = 1ULL << (SIGCHLD - 1);
+  long signals = sys(__NR_signalfd4, -1, &child_signal, 8, SFD_CLOEXEC);
+  if (is_failure(signals)) exit(125);
+  tell(Kind::ready, 0, 0);
+
+  for (;;) {
+    KernelPollfd ready[3] = {{kControlFd, POLLIN, 0},
+                             {static_cast<int>(signals), POLLIN, 0},
+                             {kSupervisorFd, POLLIN, 0}};
+    sys(__NR_ppoll, ready, 3, nullptr, nullptr, 8);
+    if (ready[2].revents != 0) end(init);
+    if (ready[1].revents != 0) {
+      char drained[sizeof(signalfd_siginfo)];
+      sys(__NR_read, signals, drained, sizeof drained);
+      reap(init);
+    }
+    if (ready[0].revents != 0) handle_request(init);
+  }
+}

@@ -1,0 +1,294 @@
+#include "launcher/launch.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstddef>
+
+#include "base/child.h"
+#include "base/clone.h"
+#include "base/syscall.h"
+#include "base/uapi.h"
+#include "launcher/init_image.h"
+#include "layers/process.h"
+#include "launcher/request.h"
+
+namespace belljar {
+namespace {
+
+using protocol::Kind;
+
+// What fits into a socket's buffer without init reading it.
+constexpr std::size_t kSendAhead = 64 << 10;
+
+// The child must not run a handler of the caller's in the memory they share.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
+Result<Fd> keep_high(int fd, const char* what) {
+  if (fd < 0) return fail(what, errno);
+  Fd low(fd);
+  if (fd >= process::kFirstHighFd) return low;
+  Fd high(::fcntl(fd, F_DUPFD_CLOEXEC, process::kFirstHighFd));
+  if (!high) return fail(what, errno, "raise the limit on open files (ulimit -n)");
+  return high;
+}
+
+// The init program, as a file that can be executed. Made once per process and
+// sealed: the jars of a process share it.
+Result<int> init_program() {
+  static Result<Fd> program = []() -> Result<Fd> {
+    int fd = ::memfd_create("belljar-init", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+    if (fd < 0 && errno == EINVAL)  // before Linux 6.3 every memfd can be executed
+      fd = ::memfd_create("belljar-init", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    Fd file = TRY(keep_high(fd, "make init"));
+    std::string_view image = init_image();
+    if (::write(file.get(), image.data(), image.size()) != static_cast<ssize_t>(image.size()))
+      return fail("write init", errno);
+    if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) <
+        0)
+      return fail("seal init", errno);
+    return file;
+  }();
+  if (!program) return std::unexpected(program.error());
+  return program->get();
+}
+
+// The lines by which programs inside know the jar's own user.
+struct UserLines {
+  std::string user, group;
+  UserLines(uid_t uid, const std::string& home) {
+    const std::string id = std::to_string(uid);
+    user = "belljar:x:" + id + ":" + id + ":belljar guest:" + home + ":/bin/sh\n";
+    group = "belljar:x:" + id + ":\n";
+  }
+};
+
+class OpenTrees {
+ public:
+  explicit OpenTrees(std::size_t count) : fds_(count, -1) {}
+  OpenTrees(const OpenTrees&) = delete;
+  OpenTrees& operator=(const OpenTrees&) = delete;
+  ~OpenTrees() {
+    for (int fd : fds_)
+      if (fd >= 0) ::close(fd);
+  }
+  std::span<int> fds() { return fds_; }
+
+ private:
+  std::vector<int> fds_;
+};
+
+std::string home_of(const std::vector<std::string>& environment) {
+  for (const std::string& variable : environment)
+    if (variable.starts_with("HOME=")) return variable.substr(5);
+  return "/";
+}
+
+// Root's part after the clone: now the jar has a pid, and so a uid.
+Status name_the_jar(Entry& entry, pid_t init, const UserLines& lines, int go_fd) {
+  entry.jar_uid = identity::kFirstJarUid + static_cast<uid_t>(init);
+  entry.late.user = lines.user;
+  entry.late.group = lines.group;
+  const Plan& plan = *entry.plan;
+  TRY(identity::map(*plan.identity, init, entry.jar_uid));
+  if (plan.view) TRY(view::show_as_owned_by(*plan.view, entry.jar_uid, entry.late.trees));
+  const std::uint64_t go = 1;
+  if (::write(go_fd, &go, sizeof go) < 0) return fail("release the child", errno);
+  return {};
+}
+
+void enter_clone(void* entry) { enter(*static_cast<const Entry*>(entry)); }
+
+Error setup_error(int error_fd) {
+  SetupFailure failure{};
+  if (::read(error_fd, &failure, sizeof failure) != sizeof failure)
+    return {.what = "the child ended before it could become init", .err = 0, .hint = {}};
+  std::string what = failure.step;
+  if (failure.detail[0] != '\0') what.append(" ").append(failure.detail);
+  return {.what = what, .err = failure.err, .hint = {}};
+}
+
+// Blocks until init has something to say. An error if the child failed instead.
+Status wait_for_child(int error_fd, int control_fd) {
+  pollfd fds[2] = {{.fd = error_fd, .events = POLLIN, .revents = 0},
+                   {.fd = control_fd, .events = POLLIN, .revents = 0}};
+  if (retry([&] { return ::poll(fds, 2, -1); }) < 0) return fail("wait for init", errno);
+  if ((fds[0].revents & POLLIN) != 0 || (fds[1].revents & POLLIN) == 0)
+    return std::unexpected(setup_error(error_fd));
+  return {};
+}
+
+// Until init says that it is there, the child may be using our memory.
+Status wait_until_ready(int error_fd, int control_fd, std::optional<Watchdog>* watchdog) {
+  TRY(wait_for_child(error_fd, control_fd));
+  if (watchdog != nullptr) {
+    *watchdog = TRY(Watchdog::receive(control_fd));
+    TRY(wait_for_child(error_fd, control_fd));
+  }
+  protocol::Header header{};
+  ssize_t n = retry([&] { return ::recv(control_fd, &header, sizeof header, MSG_WAITALL); });
+  if (n != sizeof header || header.kind != Kind::ready)
+    return std::unexpected(setup_error(error_fd));
+  return {};
+}
+
+}  // namespace
+
+Result<Jar> Jar::start(const Plan& plan, const Command* first) {
+  Jar jar;
+  jar.phases_ = std::make_unique<PhaseClock>();
+  jar.environment_ = plan.environment;
+  jar.workdir_ = plan.layout.workdir;
+  jar.made_ = plan.layout.made;
+  jar.pid_namespace_ = plan.pid_namespace;
+  TRY(jar.launch(plan, first));
+  return jar;
+}
+
+Status Jar::launch(const Plan& plan, const Command* first) {
+  phases_->mark("begin");
+  int sockets[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) < 0)
+    return fail("socketpair", errno);
+  control_ = Fd(sockets[0]);
+  Fd init_end = TRY(keep_high(sockets[1], "keep init's socket"));
+  Pipe error = TRY(make_pipe());
+  error.write = TRY(keep_high(error.write.release(), "keep the error pipe"));
+  Fd self = TRY(keep_high(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)), "pidfd_open"));
+  const bool as_root = plan.identity && plan.identity->root;
+  Fd go;
+  if (as_root) go = TRY(keep_high(::eventfd(0, EFD_CLOEXEC), "eventfd"));
+
+  std::string request;
+  if (first != nullptr) {
+    request = TRY(encode_spawn(*first, next_id_++, workdir_, environment_));
+    if (request.size() <= kSendAhead) {
+      TRY(send_all(control_.get(), request, &first->stdio_fds));
+      request.clear();
+    }
+  }
+  if (plan.cgroup) group_ = TRY(cgroup::Group::make(*plan.cgroup));
+  OpenTrees trees(plan.view ? plan.view->ops.size() : 0);
+  if (as_root && plan.view) TRY(view::open_trees(*plan.view, trees.fds()));
+
+  Entry entry{.plan = &plan,
+              .late = {.trees = trees.fds(), .user = {}, .group = {}},
+              .jar_uid = 0,
+              .error_fd = error.write.get(),
+              .go_fd = as_root ? go.get() : -1,
+              .control_fd = init_end.get(),
+              .supervisor_fd = self.get(),
+              .init_fd = TRY(init_program()),
+              .phases = phases_.get()};
+  using Stack = std::array<std::byte, 64 << 10>;
+  auto stack = std::make_unique_for_overwrite<Stack>();
+  clone_args args{};
+  args.flags = plan.clone_flags();
+  args.stack = reinterpret_cast<std::uint64_t>(stack->data());
+  args.stack_size = stack->size();
+  if (group_.fd() >= 0) {
+    args.flags |= CLONE_INTO_CGROUP;
+    args.cgroup = static_cast<std::uint64_t>(group_.fd());
+  }
+  phases_->mark("prepare");
+
+  SignalsBlocked blocked;
+  init_ = TRY(clone_sharing_memory(args, enter_clone, &entry));
+  UserLines lines(identity::kFirstJarUid + static_cast<uid_t>(init_), home_of(environment_));
+  Status status;
+  if (as_root) status = name_the_jar(entry, init_, lines, go.get());
+  init_end.reset();
+  error.write.reset();
+  if (status)
+    status = wait_until_ready(error.read.get(), control_.get(),
+                              plan.watchdog ? &watchdog_ : nullptr);
+  if (!status) {
+    end();  // before the memory that the child may still use goes
+    return status;
+  }
+  phases_->mark("init");
+  if (!request.empty()) TRY(send_all(control_.get(), request, &first->stdio_fds));
+  return {};
+}
+
+Jar::Jar(Jar&& other) noexcept { *this = std::move(other); }
+
+Jar& Jar::operator=(Jar&& other) noexcept {
+  std::swap(environment_, other.environment_);
+  std::swap(workdir_, other.workdir_);
+  std::swap(made_, other.made_);
+  std::swap(control_, other.control_);
+  std::swap(init_, other.init_);
+  std::swap(group_, other.group_);
+  std::swap(phases_, other.phases_);
+  std::swap(watchdog_, other.watchdog_);
+  std::swap(pid_namespace_, other.pid_namespace_);
+  std::swap(next_id_, other.next_id_);
+  return *this;
+}
+
+Jar::~Jar() { end(); }
+
+Result<std::uint32_t> Jar::spawn(const Command& command) {
+  const std::uint32_t id = next_id_++;
+  std::string request = TRY(encode_spawn(command, id, workdir_, environment_));
+  TRY(send_all(control_.get(), request, &command.stdio_fds));
+  return id;
+}
+
+Status Jar::send(Kind kind, std::uint32_t id, std::uint32_t value) {
+  const protocol::Header header{kind, id, value, 0};
+  return send_all(control_.get(), {reinterpret_cast<const char*>(&header), sizeof header}, nullptr);
+}
+
+Status Jar::signal(std::uint32_t id, int signal) {
+  return send(Kind::signal, id, static_cast<std::uint32_t>(signal));
+}
+
+Status Jar::foreground(std::uint32_t id) { return send(Kind::foreground, id, 0); }
+
+Result<std::optional<Event>> Jar::next_event() {
+  protocol::Header header{};
+  ssize_t n = retry([&] { return ::recv(control_.get(), &header, sizeof header, MSG_WAITALL); });
+  if (n < 0 && errno != ECONNRESET) return fail("read from init", errno);
+  if (n != sizeof header) return std::nullopt;
+  return Event{header.kind, header.id, header.value};
+}
+
+rusage Jar::end() {
+  rusage used{};
+  if (init_ < 0) return used;
+  // Closing the socket makes init end; in a pid namespace there is no need to
+  // wait until it has noticed. It is our own unreaped child: nobody else is hit.
+  control_.reset();
+  if (pid_namespace_) ::kill(init_, SIGKILL);
+  group_.kill();
+  // Its end is the end of everything in its pid namespace, and the kernel waits
+  // for that. ECHILD: the caller reaps all its children itself.
+  retry([&] { return ::wait4(init_, nullptr, __WALL, &used); });
+  init_ = -1;
+  for (const std::string& folder : made_) ::rmdir(folder.c_str());  // only if still empty
+  made_.clear();
+  return used;
+}
+
+}  // namespace belljar

@@ -1,0 +1,77 @@
+// Jar: one live sandbox. Starting it builds every layer and parks its init;
+// processes are then spawned into it. It ends with this object.
+#pragma once
+
+#include <sys/resource.h>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/enter.h"
+#include "launcher/protocol.h"
+#include "launcher/watchdog.h"
+#include "plan/plan.h"
+
+namespace belljar {
+
+struct Command {
+  std::vector<std::string> arguments;
+  std::array<int, 3> stdio_fds{0, 1, 2};
+  bool takes_terminal = false;
+  bool leads = true;  // the jar ends when this command does
+  std::uint64_t signal_mask = 0;
+};
+
+// What init said.
+struct Event {
+  protocol::Kind kind;
+  std::uint32_t id;
+  std::uint32_t value;
+};
+
+class Jar {
+ public:
+  // With `first`, its request is waiting when init wakes up.
+  static Result<Jar> start(const Plan& plan, const Command* first = nullptr);
+  Jar(Jar&&) noexcept;
+  Jar& operator=(Jar&&) noexcept;
+  ~Jar();
+
+  // Returns the id that events about it carry.
+  Result<std::uint32_t> spawn(const Command& command);
+  Status signal(std::uint32_t id, int signal);
+  Status foreground(std::uint32_t id);
+
+  // Blocks. nullopt: init has ended.
+  Result<std::optional<Event>> next_event();
+
+  int control_fd() const { return control_.get(); }
+  pid_t init_pid() const { return init_; }
+  const cgroup::Group& group() const { return group_; }
+  const PhaseClock& phases() const { return *phases_; }
+  std::optional<Watchdog>& watchdog() { return watchdog_; }
+
+  // Ends everything inside and returns what it used.
+  rusage end();
+
+ private:
+  Jar() = default;
+  Status launch(const Plan& plan, const Command* first);
+  Status send(protocol::Kind kind, std::uint32_t id, std::uint32_t value);
+
+  std::vector<std::string> environment_;
+  std::string workdir_;
+  std::vector<std::string> made_;
+  Fd control_;
+  pid_t init_ = -1;
+  cgroup::Group group_;
+  std::unique_ptr<PhaseClock> phases_;
+  std::optional<Watchdog> watchdog_;
+  bool pid_namespace_ = false;
+  std::uint32_t next_id_ = 1;
+};
+
+}  // namespace belljar

@@ -1,0 +1,51 @@
+// What the supervisor and the jar's init say to one another, over a stream
+// socket that no guest process ever holds. Init runs without a C library, so
+// these are plain structs; both ends come from the same build.
+//
+// Init is confined like the guest and must not be trusted more: the supervisor
+// checks what it reads, and takes the jar's end from the kernel, not from init.
+#pragma once
+
+#include <cstdint>
+
+namespace belljar::protocol {
+
+// Descriptors init finds open.
+inline constexpr int kControlFd = 3;
+inline constexpr int kSupervisorFd = 4;  // a pidfd: readable when the supervisor has ended
+inline constexpr int kChildrenFd = 5;    // /proc/…/children, where there is no pid namespace
+
+enum class Kind : std::uint32_t {
+  // to init
+  spawn,       // payload: Spawn, then strings; three descriptors travel with the header
+  signal,      // value: the signal, for the process group of `id`
+  foreground,  // give the terminal to the group of `id` and let it continue
+  // from init
+  ready,
+  started,
+  failed,   // value: errno of exec
+  exited,   // value: wait status
+  stopped,  // value: the signal
+};
+
+struct Header {
+  Kind kind;
+  std::uint32_t id;
+  std::uint32_t value;
+  std::uint32_t size;  // of the payload that follows
+};
+
+// The strings follow, each ended by a NUL: the folder to start in, then the
+// paths to try, the arguments, the environment.
+struct Spawn {
+  std::uint64_t signal_mask;
+  std::uint32_t paths;
+  std::uint32_t arguments;
+  std::uint32_t variables;
+  std::uint16_t takes_terminal;
+  std::uint16_t leads;  // the jar ends when this process does
+};
+
+inline constexpr std::uint32_t kMaxPayload = 8U << 20;  // the kernel's own limit is 6 MiB
+
+}  // namespace belljar::protocol

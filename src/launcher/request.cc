@@ -1,0 +1,87 @@
+#include "launcher/request.h"
+
+#include <sys/socket.h>
+
+#include <cstring>
+
+#include "base/syscall.h"
+
+namespace belljar {
+namespace {
+
+// Where a shell would look for the command.
+std::vector<std::string> paths_to_try(const std::string& command,
+                                      const std::vector<std::string>& environment) {
+  if (command.find('/') != std::string::npos) return {command};
+  std::string_view path = "/usr/local/bin:/usr/bin:/bin";
+  for (const std::string& variable : environment)
+    if (variable.starts_with("PATH=")) path = std::string_view(variable).substr(5);
+  std::vector<std::string> paths;
+  while (!path.empty()) {
+    std::string_view folder = path.substr(0, path.find(':'));
+    path.remove_prefix(std::min(folder.size() + 1, path.size()));
+    // An empty entry means the current folder, which the guest can fill.
+    if (!folder.empty()) paths.push_back(std::string(folder) + "/" + command);
+  }
+  return paths;
+}
+
+void append(std::string& bytes, const void* data, std::size_t size) {
+  bytes.append(static_cast<const char*>(data), size);
+}
+
+}  // namespace
+
+Result<std::string> encode_spawn(const Command& command, std::uint32_t id,
+                                 const std::string& workdir,
+                                 const std::vector<std::string>& environment) {
+  if (command.arguments.empty() || command.arguments[0].empty())
+    return fail("no command to run", 0, "belljar exec -- COMMAND");
+  std::vector<std::string> paths = paths_to_try(command.arguments[0], environment);
+  protocol::Spawn spawn{.signal_mask = command.signal_mask,
+                        .paths = static_cast<std::uint32_t>(paths.size()),
+                        .arguments = static_cast<std::uint32_t>(command.arguments.size()),
+                        .variables = static_cast<std::uint32_t>(environment.size()),
+                        .takes_terminal = command.takes_terminal,
+                        .leads = command.leads};
+  std::string payload;
+  append(payload, &spawn, sizeof spawn);
+  payload.append(workdir.empty() ? "/" : workdir).push_back('\0');
+  for (const auto* list : {&paths, &command.arguments, &environment})
+    for (const std::string& text : *list) {
+      if (text.find('\0') != std::string::npos) return fail("an argument holds a NUL byte");
+      payload.append(text).push_back('\0');
+    }
+  if (payload.size() > protocol::kMaxPayload)
+    return fail("command and environment are too long", E2BIG);
+  protocol::Header header{protocol::Kind::spawn, id, 0, static_cast<std::uint32_t>(payload.size())};
+  std::string bytes;
+  append(bytes, &header, sizeof header);
+  return bytes + payload;
+}
+
+Status send_all(int socket_fd, std::string_view bytes, const std::array<int, 3>* fds) {
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof *fds)] = {};
+  while (!bytes.empty()) {
+    iovec part{const_cast<char*>(bytes.data()), bytes.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    if (fds != nullptr) {
+      message.msg_control = control;
+      message.msg_controllen = sizeof control;
+      cmsghdr* rights = CMSG_FIRSTHDR(&message);
+      rights->cmsg_level = SOL_SOCKET;
+      rights->cmsg_type = SCM_RIGHTS;
+      rights->cmsg_len = CMSG_LEN(sizeof *fds);
+      std::memcpy(CMSG_DATA(rights), fds->data(), sizeof *fds);
+    }
+    ssize_t n = retry([&] { return ::sendmsg(socket_fd, &message, MSG_NOSIGNAL); });
+    if (n < 0) return fail("send to init", errno);
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+    fds = nullptr;
+  }
+  return {};
+}
+
+}  // namespace belljar

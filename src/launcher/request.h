@@ -1,0 +1,19 @@
+// A spawn request as init reads it.
+#pragma once
+
+#include <string>
+
+#include "launcher/launch.h"
+
+namespace belljar {
+
+// Header and payload. Fails where the command cannot be expressed (a NUL in an
+// argument, nothing to run, too long).
+Result<std::string> encode_spawn(const Command& command, std::uint32_t id,
+                                 const std::string& workdir,
+                                 const std::vector<std::string>& environment);
+
+// Sends bytes, with three descriptors on the first of them if given.
+Status send_all(int socket_fd, std::string_view bytes, const std::array<int, 3>* fds);
+
+}  // namespace belljar

@@ -1,0 +1,79 @@
+#include "layers/identity.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/securebits.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/child.h"
+#include "base/fd.h"
+#include "base/probe.h"
+
+namespace belljar::identity {
+namespace {
+
+bool write_proc(const char* path, const char* text, std::size_t size) noexcept {
+  Fd file(::open(path, O_WRONLY | O_CLOEXEC));
+  return file && ::write(file.get(), text, size) == static_cast<ssize_t>(size);
+}
+
+std::string self_map(id_t id) { return std::to_string(id) + " " + std::to_string(id) + " 1"; }
+
+}  // namespace
+
+Support probe() {
+  // Ubuntu's AppArmor lets the clone pass and then takes the capabilities away,
+  // so the probe does something that needs one.
+  Tried tried = try_in_child([] {
+    if (::syscall(SYS_unshare, CLONE_NEWUSER | CLONE_NEWUTS) < 0) return errno;
+    return ::sethostname("belljar", 7) == 0 ? 0 : errno;
+  });
+  if (tried.ok()) return {};
+  return {.user_namespaces = false, .why_not = tried.reason()};
+}
+
+std::optional<Plan> resolve(const Policy&, const Support& host) {
+  Plan plan{.root = ::geteuid() == 0,
+            .user_namespace = host.user_namespaces,
+            .uid = ::geteuid(),
+            .gid = ::getegid(),
+            .uid_map = {},
+            .gid_map = {}};
+  if (!plan.root && !plan.user_namespace) return std::nullopt;
+  plan.uid_map = self_map(plan.uid);
+  plan.gid_map = self_map(plan.gid);
+  return plan;
+}
+
+Status map(const Plan& plan, pid_t init, uid_t jar_uid) {
+  if (!plan.root || !plan.user_namespace) return {};
+  std::string proc = "/proc/" + std::to_string(init);
+  std::string map = self_map(jar_uid);
+  for (const char* file : {"/uid_map", "/gid_map"})
+    if (!write_proc((proc + file).c_str(), map.c_str(), map.size()))
+      return fail("identity: write " + proc + file, errno);
+  return {};
+}
+
+void apply(const Plan& plan, uid_t jar_uid, const Child& child) noexcept {
+  if (!plan.root) {
+    // A namespace without CAP_SETGID outside may be mapped only once it has given
+    // up setgroups: https://man7.org/linux/man-pages/man7/user_namespaces.7.html
+    child.must(write_proc("/proc/self/setgroups", "deny", 4), "identity: deny setgroups");
+    child.must(write_proc("/proc/self/uid_map", plan.uid_map.c_str(), plan.uid_map.size()),
+               "identity: write uid_map");
+    child.must(write_proc("/proc/self/gid_map", plan.gid_map.c_str(), plan.gid_map.size()),
+               "identity: write gid_map");
+    return;
+  }
+  // Leaving uid 0 would clear the capabilities that the later steps still need.
+  child.must(::prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) == 0,
+             "identity: keep capabilities");
+  child.must(::syscall(SYS_setgroups, 0, nullptr) == 0, "identity: setgroups");
+  child.must(::syscall(SYS_setresgid, jar_uid, jar_uid, jar_uid) == 0, "identity: setresgid");
+  child.must(::syscall(SYS_setresuid, jar_uid, jar_uid, jar_uid) == 0, "identity: setresuid");
+}
+
+}  // namespace belljar::identity

@@ -1,0 +1,72 @@
+// Layout: the files of a policy, found on this host. Every path is opened and
+// identified once, here, so that the layers that render it (view, landlock)
+// speak of the same inodes.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "belljar/policy.h"
+
+namespace belljar {
+
+// A path of the host that the policy names, opened.
+struct Place {
+  std::string path;    // canonical, on the host
+  std::string inside;  // where the guest sees it; most often the same
+  Access access = Access::read;
+  std::string from;  // which key asked for it
+  Fd fd;             // O_PATH
+  struct stat st {};
+  bool owned = false;   // belongs to the caller: as root it is shown as the jar's own
+  bool device = false;  // a device node, which must stay usable
+  // Only there so that a protected path below it cannot be moved away with it.
+  bool pin = false;
+
+  bool is_dir() const { return S_ISDIR(st.st_mode); }
+};
+
+struct Link {
+  std::string inside;
+  std::string text;
+};
+
+// A small file that exists only inside.
+struct Text {
+  enum class Append { nothing, user, group };  // the jar's own line, where it has a uid of its own
+  std::string inside;
+  std::string content;
+  Append append = Append::nothing;
+};
+
+// A folder that is empty, writable, in memory, and gone with the jar.
+struct PrivateDir {
+  std::string inside;
+  mode_t mode = 0700;
+};
+
+struct Layout {
+  bool whole_root = false;  // the host's root is the guest's, less what is hidden
+  bool root_writable = false;
+  bool own_dev = true;
+  std::vector<Place> places;  // parents before children
+  std::vector<Link> links;
+  std::vector<Text> texts;
+  std::vector<PrivateDir> private_dirs;
+  std::vector<std::string> folders;  // inside: empty, there only to be named
+  std::string workdir;               // inside: where the guest starts
+  std::string home, tmp, cache;      // inside
+  std::vector<std::string> made;  // folders made for a grant, removed again if still empty
+  std::vector<std::string> warnings;
+};
+
+// Whether `path` is `tree` or lies below it.
+inline bool is_below(std::string_view path, std::string_view tree) {
+  if (tree == "/") return true;
+  return path.starts_with(tree) && (path.size() == tree.size() || path[tree.size()] == '/');
+}
+
+}  // namespace belljar

@@ -1,0 +1,25 @@
+#include "plan/plan.h"
+
+namespace belljar {
+
+Host probe_host() {
+  return {.identity = identity::probe(),
+          .view = view::probe(),
+          .net = net::probe(),
+          .landlock = landlock::probe(),
+          .seccomp = seccomp::probe(),
+          .cgroup = cgroup::probe(),
+          .measured = true};
+}
+
+Host assume_host() {
+  return {.identity = {},
+          .view = {},
+          .net = {},
+          .landlock = landlock::probe(),  // one system call
+          .seccomp = {.filters = true},
+          .cgroup = cgroup::probe(),
+          .measured = false};
+}
+
+}  // namespace belljar

@@ -1,0 +1,413 @@
+#include "plan/layout.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/file.h"
+#include "plan/paths.h"
+#include "plan/toolchains.h"
+
+namespace belljar {
+namespace {
+
+// What an installed program needs to run. Missing ones are skipped.
+constexpr const char* kSystem[] = {
+    "/usr", "/bin",  "/sbin", "/lib",  "/lib32", "/lib64",          "/libx32",
+    "/etc", "/opt",  "/nix",  "/snap", "/home/linuxbrew", "/sys/devices/system"};
+constexpr const char* kRuntime[] = {
+    "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/share",
+    "/usr/local/bin", "/usr/local/sbin", "/usr/local/lib", "/bin", "/sbin", "/lib", "/lib32",
+    "/lib64", "/run/current-system/sw", "/nix/store", "/nix/var/nix/profiles/default",
+    // Of /etc only what has no say about people: the loader's cache, certificates,
+    // the time zone, and the links by which Debian chooses an awk.
+    "/etc/ld.so.cache", "/etc/alternatives", "/etc/ssl/certs", "/etc/localtime"};
+constexpr const char* kDevices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
+                                    "/dev/random", "/dev/urandom", "/dev/tty"};
+
+enum class Asked { by_name, found };  // a grant of the person's, or one of ours
+
+class Builder {
+ public:
+  Builder(const Policy& policy, const Caller& caller, LayoutOptions options)
+      : policy_(policy), files_(policy.files), caller_(caller), options_(options),
+        root_(::geteuid() == 0) {}
+
+  Result<Layout> build() {
+    layout_.whole_root = files_.reads == Reads::everything;
+    layout_.root_writable = files_.writes_everything && layout_.whole_root;
+    layout_.own_dev = !layout_.root_writable;
+    add_system();
+    if (files_.toolchains && !layout_.whole_root) add_toolchains();
+    TRY(add_workdir());
+    TRY(add_grants());
+    TRY(add_home());
+    TRY(add_tmp());
+    TRY(add_cache());
+    TRY(add_credentials());
+    if (layout_.whole_root && !files_.other_homes) hide_homes();
+    drop_covered();
+    TRY(add_exceptions());
+    if (files_.reads == Reads::runtime) add_minimal_etc();
+    if (root_ && options_.view) add_jar_user();
+    std::ranges::stable_sort(layout_.places, {}, [](const Place& p) { return p.inside.size(); });
+    return std::move(layout_);
+  }
+
+ private:
+  // ---- one path ----
+  Status add(const std::string& path, Access access, std::string_view from, Asked asked,
+             std::string inside = {}) {
+    Traced traced = TRY(trace(path));
+    for (Link& link : traced.links) layout_.links.push_back(std::move(link));
+    Place place{.path = traced.path,
+                .inside = inside.empty() ? traced.path : std::move(inside),
+                .access = access,
+                .from = std::string(from)};
+    place.fd = TRY(open_path(traced.path.c_str(), O_PATH | O_NOFOLLOW));
+    if (::fstat(place.fd.get(), &place.st) < 0) return fail("stat " + path, errno);
+    place.owned = root_ && asked == Asked::by_name && options_.show_as_owned && options_.view;
+    layout_.places.push_back(std::move(place));
+    return {};
+  }
+
+  // What belongs to the system may be missing.
+  void add_if_there(const char* path) { (void)add(path, Access::read, "system", Asked::found); }
+
+  void add_system() {
+    if (files_.reads == Reads::system)
+      for (const char* path : kSystem) add_if_there(path);
+    if (files_.reads == Reads::runtime)
+      for (const char* path : kRuntime) add_if_there(path);
+    // Often a symlink into /run, which is not shown.
+    if (files_.reads == Reads::system && policy_.network == Network::full)
+      add_if_there("/etc/resolv.conf");
+    if (!layout_.own_dev) return;
+    for (const char* path : kDevices) {
+      if (!add(path, Access::write, "system", Asked::found)) continue;
+      layout_.places.back().device = true;
+    }
+  }
+
+  void add_toolchains() {
+    Toolchains toolchains = find_toolchains(caller_);
+    for (const std::string& folder : toolchains.folders)
+      (void)add(folder, Access::read, "toolchain", Asked::found);  // gone since: not needed
+    secrets_ = std::move(toolchains.secrets);
+  }
+
+  // ---- what the person asked for ----
+  Status add_workdir() {
+    if (files_.workdir.empty()) return {};
+    Result<Traced> traced = trace(files_.workdir);
+    if (!traced)
+      return fail("workdir " + files_.workdir, traced.error().err, "-C names another one");
+    layout_.workdir = files_.workdir_inside.empty() ? traced->path : files_.workdir_inside;
+    if (files_.workdir_access == Access::hide)
+      layout_.folders.push_back(layout_.workdir);
+    else
+      TRY(add(files_.workdir, files_.workdir_access, "workdir", Asked::by_name,
+              files_.workdir_inside));
+    return {};
+  }
+
+  Status add_grants() {
+    for (const Grant& grant : files_.grants) {
+      if (grant.access == Access::hide || grant.access == Access::protect) continue;
+      if (grant.access == Access::write) TRY(make_missing(grant.path));
+      Status added = add(grant.path, grant.access, grant.from, Asked::by_name);
+      if (!added) TRY(complain(grant.from + ": " + grant.path + " cannot be opened", added.error()));
+    }
+    return {};
+  }
+
+  // An allowed write path that does not exist is made, and removed again if it
+  // stayed empty.
+  Status make_missing(const std::string& path) {
+    struct stat st {};
+    if (::stat(path.c_str(), &st) == 0) return {};
+    if (!options_.make_folders) {
+      layout_.warnings.push_back(path + " does not exist and would be made");
+      return {};
+    }
+    std::size_t slash = path.rfind('/');
+    if (slash != 0 && slash != path.npos) TRY(make_missing(path.substr(0, slash)));
+    if (::mkdir(path.c_str(), 0777) < 0) return fail("make " + path, errno);
+    layout_.made.insert(layout_.made.begin(), path);
+    return {};
+  }
+
+  // Something that was asked for is not there: said, and in mode `on` refused.
+  Status complain(std::string what, const Error& error) {
+    if (policy_.mode == Mode::on) return fail(std::move(what), error.err);
+    layout_.warnings.push_back(Error{std::move(what), error.err, {}}.message());
+    return {};
+  }
+
+  Status add_home() {
+    const std::string inside = files_.home_inside.empty() ? caller_.home : files_.home_inside;
+    layout_.home = inside;
+    if (!files_.home_dir.empty()) {
+      TRY(make_missing(files_.home_dir));
+      return add(files_.home_dir, Access::write, "home", Asked::by_name, inside);
+    }
+    if (files_.home == Home::temporary) {
+      if (!is_granted(inside)) layout_.private_dirs.push_back({inside, 0700});
+    } else if (root_) {
+      // The caller's home, shown as the jar's own.
+      Access access = files_.writes_everything ? Access::write : Access::read;
+      if (layout_.whole_root) return add(inside, access, "home", Asked::by_name);
+    }
+    return {};
+  }
+
+  Status add_tmp() {
+    if (!files_.tmp_dir.empty()) {
+      TRY(make_missing(files_.tmp_dir));
+      layout_.tmp = "/tmp";
+      return add(files_.tmp_dir, Access::write, "tmp", Asked::by_name, "/tmp");
+    }
+    if (!files_.private_tmp) return {};
+    layout_.tmp = "/tmp";
+    if (is_granted("/tmp")) return {};
+    layout_.private_dirs.push_back({"/tmp", 01777});
+    if (!layout_.whole_root) layout_.links.push_back({"/var/tmp", "/tmp"});
+    return {};
+  }
+
+  Status add_cache() {
+    if (files_.cache_dir.empty()) return {};
+    TRY(make_missing(files_.cache_dir));
+    TRY(add(files_.cache_dir, Access::write, "cache", Asked::by_name));
+    layout_.cache = layout_.places.back().inside;
+    return {};
+  }
+
+  Status add_credentials() {
+    for (const Credential& credential : files_.credentials) TRY(add_credential(credential));
+    return {};
+  }
+
+  // Both ends are resolved before they are checked: `home/../../etc` is not below
+  // the home.
+  Status add_credential(const Credential& credential) {
+    Result<Traced> source = trace(credential.source);
+    if (!source) return fail("credential: " + credential.source, source.error().err);
+    std::string destination = normalise(credential.destination);
+    const bool placed = std::ranges::any_of(
+        std::array{layout_.home, layout_.workdir, layout_.cache},
+        [&](const std::string& tree) { return !tree.empty() && is_below(destination, tree) && destination != tree; });
+    if (!placed)
+      return fail("credential: " + credential.destination + " is outside home, workdir and cache",
+                  0, "choose a destination below the home folder");
+    TRY(add(source->path, Access::read, "credential", Asked::by_name, destination));
+    const Place& place = layout_.places.back();
+    if (!S_ISREG(place.st.st_mode) && !place.is_dir())
+      return fail("credential: " + credential.source + " is neither a file nor a folder");
+    for (const char* store : {"/.ssh", "/.aws", "/.gnupg", "/.config/gcloud", "/.kube", "/.docker"})
+      if (place.path == caller_.home + store)
+        layout_.warnings.push_back("credential: all of " + place.path +
+                                   " is shown; mount the one file that is needed");
+    return {};
+  }
+
+  static std::string normalise(std::string_view path) {
+    std::vector<std::string_view> names;
+    while (!path.empty()) {
+      std::string_view name = path.substr(0, path.find('/'));
+      path.remove_prefix(std::min(name.size() + 1, path.size()));
+      if (name == ".." && !names.empty()) names.pop_back();
+      if (!name.empty() && name != "." && name != "..") names.push_back(name);
+    }
+    std::string result;
+    for (std::string_view name : names) result.append("/").append(name);
+    return result.empty() ? "/" : result;
+  }
+
+  // ---- the whole ----
+  bool is_granted(std::string_view inside) const {
+    return std::ranges::any_of(layout_.places, [&](const Place& place) {
+      return place.from != "system" && place.from != "toolchain" && is_below(inside, place.inside);
+    });
+  }
+
+  // With the whole root shown, other people's homes are not; the caller's own is
+  // as the policy says.
+  void hide_homes() {
+    struct stat st {};
+    if (::stat("/home", &st) == 0) layout_.private_dirs.push_back({"/home", 0755});
+  }
+
+  const Place* nearest_above(const Place& below) const {
+    const Place* nearest = nullptr;
+    for (const Place& place : layout_.places) {
+      if (&place == &below || !is_below(below.inside, place.inside)) continue;
+      if (place.inside == below.inside && &place > &below) continue;
+      if (nearest == nullptr || place.inside.size() >= nearest->inside.size()) nearest = &place;
+    }
+    return nearest;
+  }
+
+  bool private_between(std::string_view inside, std::string_view above) const {
+    return std::ranges::any_of(layout_.private_dirs, [&](const PrivateDir& dir) {
+      return is_below(inside, dir.inside) && dir.inside.size() > above.size();
+    });
+  }
+
+  // A place inside another that shows it already needs no mount of its own.
+  bool is_covered(const Place& place) const {
+    if (place.device || place.inside != place.path) return false;
+    const Place* above = nearest_above(place);
+    const bool found = place.from == "system" || place.from == "toolchain";
+    if (above == nullptr) {
+      const Access whole = layout_.root_writable ? Access::write : Access::read;
+      return layout_.whole_root && !place.owned && place.access == whole &&
+             !private_between(place.inside, "/");
+    }
+    if (above->inside != above->path || private_between(place.inside, above->inside)) return false;
+    if (found) return true;
+    return above->access == place.access && above->owned == place.owned;
+  }
+
+  void drop_covered() {
+    std::vector<bool> covered;
+    for (const Place& place : layout_.places) covered.push_back(is_covered(place));
+    std::vector<Place> kept;
+    for (std::size_t i = 0; i < covered.size(); ++i)
+      if (!covered[i]) kept.push_back(std::move(layout_.places[i]));
+    layout_.places = std::move(kept);
+  }
+
+  // ---- hide and protect ----
+  // The place that shows a path of the host, if any does.
+  const Place* shown_by(std::string_view path) const {
+    const Place* nearest = nullptr;
+    for (const Place& place : layout_.places)
+      if (place.access != Access::hide && is_below(path, place.path) &&
+          (nearest == nullptr || place.path.size() >= nearest->path.size()))
+        nearest = &place;
+    return nearest;
+  }
+
+  Status add_exceptions() {
+    for (const Grant& grant : files_.grants) {
+      if (grant.access == Access::hide) TRY(hide(grant.path, grant.from));
+      if (grant.access == Access::protect) TRY(protect(grant.path));
+    }
+    for (const std::string& pattern : files_.hide_globs)
+      for (const std::string& path : expand_glob(pattern)) TRY(hide(path, "hide"));
+    for (const std::string& pattern : files_.protect_globs)
+      for (const std::string& path : expand_glob(pattern)) TRY(protect(path));
+    for (const std::string& path : secrets_) TRY(hide(path, "secret"));
+    return {};
+  }
+
+  Status hide(const std::string& path, const std::string& from) {
+    Result<Traced> traced = trace(path);
+    if (!traced) return {};  // what is not there needs no hiding
+    if (traced->path == caller_.home && from == "profile") return {};
+    const Place* shown = shown_by(traced->path);
+    if (shown == nullptr && !layout_.whole_root) return {};
+    const std::string tree = shown != nullptr ? shown->path : "/";
+    TRY(add_exception(traced->path, Access::hide, from, shown));
+    const struct stat st = layout_.places.back().st;
+    if (!S_ISREG(st.st_mode) || st.st_nlink < 2) return {};
+    // The same file under another name is the same secret.
+    OtherNames names = other_names(st, tree);
+    for (const std::string& other : names.paths)
+      if (other != traced->path) TRY(add_exception(other, Access::hide, from, shown_by(other)));
+    if (!names.complete || names.paths.size() < st.st_nlink)
+      TRY(complain("hide: " + path + " has other names that were not found, which are not hidden",
+                   {}));
+    return {};
+  }
+
+  Status protect(const std::string& path) {
+    Result<Traced> traced = trace(path);
+    if (!traced)
+      return complain("protect: " + path + " does not exist and cannot be protected",
+                      traced.error());
+    const Place* shown = shown_by(traced->path);
+    const bool writable = shown != nullptr ? shown->access == Access::write : layout_.root_writable;
+    if (!writable) return {};
+    // Moving a folder above would take the mount along, and a new one could be
+    // put in its place. A mount point cannot be moved, so each becomes one.
+    const std::string tree = shown != nullptr ? shown->path : "/";
+    for (std::size_t slash = traced->path.rfind('/'); slash > tree.size() && slash != 0;
+         slash = traced->path.rfind('/', slash - 1)) {
+      std::string above = traced->path.substr(0, slash);
+      if (is_below(above, tree) && above != tree && !is_place(above)) {
+        TRY(add_exception(above, Access::write, "protect", shown_by(above)));
+        layout_.places.back().pin = true;
+      }
+    }
+    return add_exception(traced->path, Access::protect, "protect", shown_by(traced->path));
+  }
+
+  bool is_place(std::string_view path) const {
+    return std::ranges::any_of(layout_.places, [&](const Place& p) { return p.path == path; });
+  }
+
+  Status add_exception(const std::string& path, Access access, const std::string& from,
+                       const Place* shown) {
+    std::string inside = path;
+    bool owned = false;
+    if (shown != nullptr) {
+      inside = shown->inside + path.substr(shown->path == "/" ? 0 : shown->path.size());
+      owned = shown->owned;
+    }
+    TRY(add(path, access, from, Asked::found, std::move(inside)));
+    layout_.places.back().owned = owned && access != Access::hide;
+    return {};
+  }
+
+  // ---- /etc ----
+  void add_minimal_etc() {
+    const std::string uid = std::to_string(::geteuid());
+    const std::string gid = std::to_string(::getegid());
+    std::string users = "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n";
+    std::string groups = "nogroup:x:65534:\n";
+    if (!root_) {
+      users += "sandbox:x:" + uid + ":" + gid + ":sandbox:" + layout_.home + ":/bin/sh\n";
+      groups += "sandbox:x:" + gid + ":\n";
+    }
+    layout_.texts.push_back({"/etc/passwd", users});
+    layout_.texts.push_back({"/etc/group", groups});
+    layout_.texts.push_back({"/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"});
+    layout_.texts.push_back({"/etc/resolv.conf", ""});
+    layout_.texts.push_back({"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"});
+  }
+
+  // The jar's uid has a name inside, as every user has.
+  void add_jar_user() {
+    for (auto [path, append] : {std::pair{"/etc/passwd", Text::Append::user},
+                                std::pair{"/etc/group", Text::Append::group}}) {
+      auto text = std::ranges::find(layout_.texts, path, &Text::inside);
+      if (text == layout_.texts.end()) {
+        std::optional<std::string> hosts_own = read_text(path);
+        if (!hosts_own) continue;
+        if (!hosts_own->ends_with('\n')) hosts_own->push_back('\n');
+        text = layout_.texts.insert(text, {path, *hosts_own});
+      }
+      text->append = append;
+    }
+  }
+
+  const Policy& policy_;
+  const Files& files_;
+  const Caller& caller_;
+  LayoutOptions options_;
+  bool root_;
+  Layout layout_;
+  std::vector<std::string> secrets_;
+};
+
+}  // namespace
+
+Result<Layout> make_layout(const Policy& policy, const Caller& caller, LayoutOptions options) {
+  return Builder(policy, caller, options).build();
+}
+
+}  // namespace belljar

@@ -1,0 +1,17 @@
+// From the policy's files to the paths of this host.
+#pragma once
+
+#include "layers/layout.h"
+#include "plan/plan.h"
+
+namespace belljar {
+
+struct LayoutOptions {
+  bool view = true;          // the guest will have a root of its own
+  bool show_as_owned = true;  // as root, the caller's places can be shown as the jar's
+  bool make_folders = true;  // make what is to be writable and missing
+};
+
+Result<Layout> make_layout(const Policy& policy, const Caller& caller, LayoutOptions options);
+
+}  // namespace belljar

@@ -1,0 +1,159 @@
+#include "plan/paths.h"
+
+#include <dirent.h>
+#include <fnmatch.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <deque>
+#include <memory>
+
+namespace belljar {
+namespace {
+
+constexpr int kMaxLinks = 40;            // the kernel's own limit
+constexpr std::size_t kMaxWalk = 200'000;  // entries of a tree that are looked at
+
+std::deque<std::string> split(std::string_view path) {
+  std::deque<std::string> names;
+  while (!path.empty()) {
+    std::string_view name = path.substr(0, path.find('/'));
+    path.remove_prefix(std::min(name.size() + 1, path.size()));
+    if (!name.empty() && name != ".") names.emplace_back(name);
+  }
+  return names;
+}
+
+std::string join(const std::string& folder, std::string_view name) {
+  return (folder == "/" ? "" : folder) + "/" + std::string(name);
+}
+
+Result<std::string> read_link(const std::string& path) {
+  std::string text(4096, '\0');
+  ssize_t n = ::readlink(path.c_str(), text.data(), text.size());
+  if (n < 0) return fail("readlink " + path, errno);
+  text.resize(static_cast<std::size_t>(n));
+  return text;
+}
+
+template <class F>
+void each_entry(const std::string& folder, F&& f) {
+  std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(folder.c_str()), ::closedir);
+  while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr) {
+    std::string_view name = entry->d_name;
+    if (name != "." && name != "..") f(name, entry->d_type);
+  }
+}
+
+bool is_dir(const std::string& path, unsigned char type) {
+  if (type != DT_UNKNOWN) return type == DT_DIR;
+  struct stat st {};
+  return ::lstat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+class Globber {
+ public:
+  void match(const std::string& folder, std::span<const std::string> names) {
+    if (names.empty()) {
+      found.push_back(folder);
+      return;
+    }
+    if (names[0] == "**") {
+      match(folder, names.subspan(1));
+      each_entry(folder, [&](std::string_view name, unsigned char type) {
+        std::string path = join(folder, name);
+        if (++looked_at_ < kMaxWalk && is_dir(path, type)) match(path, names);
+      });
+      return;
+    }
+    if (names[0].find_first_of("*?[") == std::string::npos) {
+      std::string path = join(folder, names[0]);
+      struct stat st {};
+      if (::lstat(path.c_str(), &st) == 0) match(path, names.subspan(1));
+      return;
+    }
+    each_entry(folder, [&](std::string_view name, unsigned char type) {
+      if (++looked_at_ >= kMaxWalk) return;
+      if (::fnmatch(names[0].c_str(), std::string(name).c_str(), 0) != 0) return;
+      std::string path = join(folder, name);
+      if (names.size() == 1 || is_dir(path, type)) match(path, names.subspan(1));
+    });
+  }
+  std::vector<std::string> found;
+
+ private:
+  std::size_t looked_at_ = 0;
+};
+
+}  // namespace
+
+Result<Traced> trace(std::string_view path) {
+  Traced traced{.path = "/", .links = {}};
+  std::deque<std::string> names = split(path);
+  while (!names.empty()) {
+    std::string name = std::move(names.front());
+    names.pop_front();
+    if (name == "..") {
+      traced.path.resize(std::max<std::size_t>(traced.path.rfind('/'), 1));
+      continue;
+    }
+    std::string next = join(traced.path, name);
+    struct stat st {};
+    if (::lstat(next.c_str(), &st) < 0) return fail("stat " + std::string(path), errno);
+    if (!S_ISLNK(st.st_mode)) {
+      if (!names.empty() && !S_ISDIR(st.st_mode)) return fail("stat " + std::string(path), ENOTDIR);
+      traced.path = std::move(next);
+      continue;
+    }
+    if (traced.links.size() == kMaxLinks) return fail("stat " + std::string(path), ELOOP);
+    std::string text = TRY(read_link(next));
+    std::deque<std::string> target = split(text);
+    names.insert(names.begin(), target.begin(), target.end());
+    if (text.starts_with('/')) traced.path = "/";
+    traced.links.push_back({std::move(next), std::move(text)});
+  }
+  return traced;
+}
+
+std::vector<std::string> expand_glob(std::string_view pattern) {
+  std::deque<std::string> split_names = split(pattern);
+  std::vector<std::string> names(split_names.begin(), split_names.end());
+  // The part before the first wildcard may go through symlinks: the person wrote it.
+  std::string folder = "/";
+  std::size_t fixed = 0;
+  while (fixed < names.size() && names[fixed].find_first_of("*?[") == std::string::npos)
+    folder = join(folder, names[fixed++]);
+  Result<Traced> start = trace(folder);
+  if (!start) return {};
+  Globber globber;
+  globber.match(start->path, std::span(names).subspan(fixed));
+  return std::move(globber.found);
+}
+
+OtherNames other_names(const struct stat& file, const std::string& tree) {
+  OtherNames names;
+  std::vector<std::string> folders{tree};
+  std::size_t looked_at = 0;
+  while (!folders.empty()) {
+    std::string folder = std::move(folders.back());
+    folders.pop_back();
+    each_entry(folder, [&](std::string_view name, unsigned char type) {
+      if (++looked_at >= kMaxWalk) {
+        names.complete = false;
+        return;
+      }
+      std::string path = join(folder, name);
+      if (is_dir(path, type)) {
+        folders.push_back(std::move(path));
+        return;
+      }
+      struct stat st {};
+      if (::lstat(path.c_str(), &st) == 0 && st.st_dev == file.st_dev && st.st_ino == file.st_ino)
+        names.paths.push_back(std::move(path));
+    });
+    if (!names.complete) break;
+  }
+  return names;
+}
+
+}  // namespace belljar

@@ -1,0 +1,36 @@
+// Paths on the host, looked at once: symlinks followed and remembered, globs
+// expanded, without trusting what a guest may have left behind.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "layers/layout.h"
+
+namespace belljar {
+
+// A path with every symlink on the way resolved, and those symlinks, so that the
+// name a person used works inside as well.
+struct Traced {
+  std::string path;         // canonical
+  std::vector<Link> links;  // each at its canonical place
+};
+
+// ENOENT and the like are errors. `.` and `..` are resolved as the kernel would.
+Result<Traced> trace(std::string_view path);
+
+// The existing paths that match. `*`, `?` and `[…]` stay within a name, `**` is
+// any number of folders. Symlinks are not followed.
+std::vector<std::string> expand_glob(std::string_view pattern);
+
+// Other names of a file inside a tree (hard links), found by looking. `complete`
+// is false when the tree was too large to look at all of it.
+struct OtherNames {
+  std::vector<std::string> paths;
+  bool complete = true;
+};
+OtherNames other_names(const struct stat& file, const std::string& tree);
+
+}  // namespace belljar

@@ -1,0 +1,49 @@
+#include <sched.h>
+
+#include "layers/env.h"
+#include "plan/layout.h"
+#include "plan/plan.h"
+#include "plan/promises.h"
+
+namespace belljar {
+
+std::uint64_t Plan::clone_flags() const {
+  std::uint64_t flags = 0;
+  if (identity && identity->user_namespace) flags |= CLONE_NEWUSER;
+  if (view) flags |= CLONE_NEWNS;
+  if (pid_namespace) flags |= CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+  if (net) flags |= CLONE_NEWNET;
+  return flags;
+}
+
+Result<Plan> resolve(const Policy& policy, const Host& host, const Caller& caller) {
+  Plan plan;
+  plan.policy = policy;
+  plan.identity = identity::resolve(policy, host.identity);
+  // Namespaces take either root or a user namespace to make them in.
+  const bool namespaces = plan.identity.has_value();
+  const bool view = namespaces && host.view.mounts;
+  plan.pid_namespace = view;  // without its own /proc it would be half a namespace
+
+  plan.layout = TRY(make_layout(policy, caller, {.view = view,
+                                                 .show_as_owned = host.view.idmap,
+                                                 .make_folders = true}));
+  if (view)
+    plan.view = view::resolve(plan.layout, host.view, policy.limits.memory_mb.value_or(0));
+  if (namespaces) plan.net = net::resolve(policy, host.net);
+  plan.rlimit = rlimit::resolve(policy, namespaces);
+  plan.cgroup = cgroup::resolve(policy, host.cgroup);
+  plan.watchdog = !plan.cgroup && view && host.view.proc &&
+                  (policy.limits.memory_mb || policy.limits.cpu_secs) && plan.layout.own_dev;
+  plan.landlock = landlock::resolve(policy, plan.layout, host.landlock, view);
+  const bool uncounted = policy.limits.memory_mb && !plan.cgroup &&
+                         policy.need(Promise::limits) == Need::required;
+  plan.seccomp = TRY(seccomp::resolve(policy, host.seccomp, {.no_memfd = uncounted}));
+  plan.environment = env::resolve(policy, caller.environment,
+                                  {plan.layout.home, plan.layout.tmp, plan.layout.cache});
+  plan.warnings = plan.layout.warnings;
+  TRY(judge_promises(plan, host));
+  return plan;
+}
+
+}  // namespace belljar

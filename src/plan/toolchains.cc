@@ -1,0 +1,117 @@
+#include "plan/toolchains.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string_view>
+
+#include "layers/layout.h"
+#include "plan/paths.h"
+#include "plan/plan.h"
+
+namespace belljar {
+namespace {
+
+// Each names one folder (the first four of the second list: several).
+constexpr const char* kLocations[] = {
+    "CONDA_PREFIX", "VIRTUAL_ENV",     "PYENV_ROOT",    "NVM_DIR",       "FNM_DIR",
+    "VOLTA_HOME",   "N_PREFIX",        "RUSTUP_HOME",   "CARGO_HOME",    "GOROOT",
+    "GOPATH",       "JAVA_HOME",       "SDKMAN_DIR",    "MAVEN_HOME",    "M2_HOME",
+    "GRADLE_HOME",  "BUN_INSTALL",     "DENO_INSTALL",  "HOMEBREW_PREFIX", "ASDF_DIR",
+    "ASDF_DATA_DIR", "MISE_DATA_DIR",  "UV_PYTHON_INSTALL_DIR", "PIPX_HOME"};
+constexpr const char* kSearchPaths[] = {"CPATH",           "C_INCLUDE_PATH",  "CPLUS_INCLUDE_PATH",
+                                        "LIBRARY_PATH",    "LD_LIBRARY_PATH", "PKG_CONFIG_PATH",
+                                        "CMAKE_PREFIX_PATH", "PYTHONPATH"};
+constexpr const char* kHomeFolders[] = {
+    ".pyenv",      ".conda/envs", "miniconda3",        "anaconda3",        "miniforge3",
+    "mambaforge",  ".nvm",        ".fnm",              ".volta",           ".rustup",
+    ".cargo",      "go",          ".sdkman",           ".jenv",            ".bun",
+    ".deno",       ".asdf",       ".local/share/mise", ".local/share/uv",  ".local/pipx",
+    ".local/share/pipx", ".local/share/fnm", ".local/share/pnpm", ".local/bin", ".local/lib",
+    ".linuxbrew",  ".nix-profile", ".local/state/nix/profiles", ".ghcup", ".opam", ".rbenv"};
+// Tokens for registries live beside the tools.
+constexpr const char* kSecrets[] = {".cargo/credentials", ".cargo/credentials.toml",
+                                    ".local/share/uv/credentials", ".bun/.npmrc",
+                                    ".sdkman/etc/credentials"};
+
+std::string_view variable(const Caller& caller, std::string_view name) {
+  for (const std::string& entry : caller.environment)
+    if (entry.starts_with(name) && entry.size() > name.size() && entry[name.size()] == '=')
+      return std::string_view(entry).substr(name.size() + 1);
+  return {};
+}
+
+bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+class Finder {
+ public:
+  explicit Finder(const Caller& caller) : caller_(caller) {}
+
+  // The home folder itself, or anything above it, is never a toolchain.
+  void add(std::string path) {
+    while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+    if (!path.starts_with('/') || path == "/" || is_below(caller_.home, path)) return;
+    if (exists(path)) found_.folders.push_back(std::move(path));
+  }
+
+  void add_each(std::string_view list) {
+    while (!list.empty()) {
+      std::string_view path = list.substr(0, list.find(':'));
+      list.remove_prefix(std::min(path.size() + 1, list.size()));
+      add(std::string(path));
+    }
+  }
+
+  // A program in X/bin needs X/lib; ~/.local is a home's own and not a prefix.
+  void add_program_folder(std::string_view path) {
+    while (path.ends_with('/') && path.size() > 1) path.remove_suffix(1);
+    std::size_t slash = path.rfind('/');
+    std::string prefix(path.substr(0, slash == path.npos ? 0 : slash));
+    if (path.ends_with("/bin") && prefix != caller_.home + "/.local" && exists(prefix + "/lib"))
+      add(prefix);
+    add(std::string(path));
+  }
+
+  // A symlink in ~/.local/bin leads to where its program really lives.
+  void add_targets(const std::string& folder) {
+    std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(folder.c_str()), ::closedir);
+    while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr) {
+      if (entry->d_type != DT_LNK) continue;
+      Result<Traced> target = trace(folder + "/" + entry->d_name);
+      if (target) add_program_folder(target->path.substr(0, target->path.rfind('/')));
+    }
+  }
+
+  Toolchains take() {
+    for (const char* secret : kSecrets) found_.secrets.push_back(caller_.home + "/" + secret);
+    if (std::string_view cargo = variable(caller_, "CARGO_HOME"); !cargo.empty())
+      for (const char* file : {"/credentials", "/credentials.toml"})
+        found_.secrets.push_back(std::string(cargo) + file);
+    return std::move(found_);
+  }
+
+ private:
+  const Caller& caller_;
+  Toolchains found_;
+};
+
+}  // namespace
+
+Toolchains find_toolchains(const Caller& caller) {
+  Finder finder(caller);
+  for (const char* name : kLocations) finder.add(std::string(variable(caller, name)));
+  for (const char* name : kSearchPaths) finder.add_each(variable(caller, name));
+  for (const char* folder : kHomeFolders) finder.add(caller.home + "/" + folder);
+  std::string_view path = variable(caller, "PATH");
+  while (!path.empty()) {
+    std::string_view folder = path.substr(0, path.find(':'));
+    path.remove_prefix(std::min(folder.size() + 1, path.size()));
+    finder.add_program_folder(folder);
+  }
+  finder.add_targets(caller.home + "/.local/bin");
+  return finder.take();
+}
+
+}  // namespace belljar
