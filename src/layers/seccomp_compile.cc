@@ -21,12 +21,13 @@
 #include <bit>
 #include <cerrno>
 #include <cstddef>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iostream>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,7 @@ constexpr std::uint32_t kNewestCall = 456;  // futex_requeue: the last that libs
 static_assert(std::endian::native == std::endian::little, "low() assumes it, of both machines");
 
 [[noreturn]] void stop(const std::string& why) {
-  std::fprintf(stderr, "seccomp_compile: %s\n", why.c_str());
+  std::cerr << "seccomp_compile: " << why << '\n';
   std::exit(1);
 }
 
@@ -53,13 +54,14 @@ std::uint32_t scmp_arch(Arch arch) {
   return arch == Arch::x86_64 ? SCMP_ARCH_X86_64 : SCMP_ARCH_AARCH64;
 }
 
+bool contains(std::span<const char* const> calls, const char* call) {
+  return std::ranges::any_of(calls, [&](const char* c) { return std::strcmp(c, call) == 0; });
+}
+
 // The call's number, or nothing where the architecture is known not to have it.
 std::optional<int> number(Arch arch, const char* call) {
   int nr = seccomp_syscall_resolve_name_arch(scmp_arch(arch), call);
-  bool expected =
-      arch == Arch::x86_64 || std::ranges::none_of(x86_64_only_calls(), [&](const char* only) {
-        return std::strcmp(only, call) == 0;
-      });
+  bool expected = arch == Arch::x86_64 || !contains(x86_64_only_calls(), call);
   if ((nr >= 0) != expected)
     stop(std::string(call) + (expected ? ": no such call" : ": not only on x86_64"));
   if (nr < 0) return std::nullopt;
@@ -161,8 +163,8 @@ Program guard(Arch arch, const std::vector<Refusal>& refusals) {
   Program out;
   for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
     Program body = block->body;
-    body.push_back(
-        BPF_STMT(BPF_JMP | BPF_JA, static_cast<std::uint32_t>(out.size())));  // on to the list
+    const auto rest = static_cast<std::uint32_t>(out.size());
+    body.push_back(BPF_STMT(BPF_JMP | BPF_JA, rest));  // passed: on to the list
     body.insert(body.begin(), jump(BPF_JEQ, static_cast<std::uint32_t>(block->nr), 0, body.size()));
     out.insert(out.begin(), body.begin(), body.end());
   }
@@ -226,10 +228,7 @@ Program list(const Variant& variant) {
 
   for (const Group& group : allowed_groups())
     for (const char* call : group.calls)
-      if (variant.memfd || std::ranges::none_of(memfd_calls(), [&](const char* memfd) {
-            return std::strcmp(memfd, call) == 0;
-          }))
-        list.add(SCMP_ACT_ALLOW, {&call, 1});
+      if (variant.memfd || !contains(memfd_calls(), call)) list.add(SCMP_ACT_ALLOW, {&call, 1});
   return list.program();
 }
 

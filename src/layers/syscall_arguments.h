@@ -32,9 +32,9 @@ struct Condition {
 
 // `call` fails with `err` when every condition holds.
 struct Refusal {
-  const char* call;
-  int err;
-  std::array<Condition, 2> when;
+  const char* call = "";
+  int err = 0;
+  std::array<Condition, 2> when{};
 };
 
 // Arguments refused under either list. One of the two socket tables goes with
