@@ -6,14 +6,13 @@
 // Does not do: anything by path or address, since a pointer can change after
 // the filter has looked. Needs Linux 4.14 (KILL_PROCESS).
 //
-// The filters are compiled by libseccomp when belljar is built, from the tables
-// in syscall_groups.h; at run time one is chosen and loaded.
+// The filters are compiled when belljar is built (seccomp_compile.cc), from the
+// tables in syscall_groups.h and syscall_arguments.h; at run time one is chosen
+// and loaded.
 #pragma once
 
 #include <linux/filter.h>
 
-#include <array>
-#include <cstddef>
 #include <optional>
 
 #include "base/result.h"
@@ -35,10 +34,7 @@ struct Extra {
 };
 
 struct Plan {
-  // Two at most, loaded in order: an allow-list cannot also refuse an argument
-  // of a call it allows (libseccomp loses the refusal), so that is a second one.
-  std::array<sock_fprog, 2> filters{};
-  std::size_t count = 0;
+  sock_fprog filter{};  // compiled into the program, so nobody owns it
 };
 
 Support probe();
