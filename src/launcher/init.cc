@@ -246,10 +246,9 @@ void handle_request(Init& init) {
           sys(__NR_mmap, 0, header.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
       auto* payload = reinterpret_cast<char*>(memory);
       if (is_failure(memory) || !read_fully(kControlFd, payload, header.size)) end(init);
-      if (control.header.size == sizeof control) {
-        handle_spawn(init, header, payload, control.fds);
-        for (int fd : control.fds) sys(__NR_close, fd);
-      }
+      if (control.header.size != sizeof control.header + sizeof control.fds) end(init);
+      handle_spawn(init, header, payload, control.fds);
+      for (int fd : control.fds) sys(__NR_close, fd);
       sys(__NR_munmap, memory, header.size);
       break;
     }

@@ -127,12 +127,13 @@ Error setup_error(int error_fd) {
   return {.what = what, .err = failure.err, .hint = {}};
 }
 
-// Blocks until init has something to say. An error if the child failed instead.
+// Blocks until the child has become init, said something, or failed: then what
+// went wrong. (A hang-up of the error pipe alone is what a good exec looks like.)
 Status wait_for_child(int error_fd, int control_fd) {
   pollfd fds[2] = {{.fd = error_fd, .events = POLLIN, .revents = 0},
                    {.fd = control_fd, .events = POLLIN, .revents = 0}};
   if (retry([&] { return ::poll(fds, 2, -1); }) < 0) return fail("wait for init", errno);
-  if ((fds[0].revents & POLLIN) != 0 || (fds[1].revents & POLLIN) == 0)
+  if ((fds[0].revents & POLLIN) != 0)
     return std::unexpected(setup_error(error_fd));
   return {};
 }
@@ -207,7 +208,7 @@ Status Jar::launch(const Plan& plan, const Command* first) {
   args.stack_size = stack->size();
   if (group_.fd() >= 0) {
     args.flags |= CLONE_INTO_CGROUP;
-    args.cgroup = static_cast<std::uint64_t>(group_.fd());
+    args.cgroup = static_cast<__u64>(group_.fd());
   }
   phases_->mark("prepare");
 

@@ -144,7 +144,9 @@ Group::~Group() {
     ::poll(nullptr, 0, 1);
 }
 
-void Group::kill() const { (void)write_text(path_ + "/cgroup.kill", "1"); }  // Linux 5.14
+void Group::kill() const {
+  if (dir_) (void)write_text(path_ + "/cgroup.kill", "1");  // before Linux 5.14: init's end does it
+}
 
 bool Group::out_of_memory() const {
   return dir_ && counter(path_ + "/memory.events", "oom_kill") > 0;

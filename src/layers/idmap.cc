@@ -10,6 +10,7 @@
 #include <array>
 #include <csignal>
 #include <cstddef>
+#include <memory>
 
 #include "base/clone.h"
 #include "base/syscall.h"
@@ -78,7 +79,7 @@ Status Maps::show(int tree_fd, const std::string& path) {
   mount_attr attr{.attr_set = MOUNT_ATTR_IDMAP,
                   .attr_clr = 0,
                   .propagation = 0,
-                  .userns_fd = static_cast<std::uint64_t>(ns_fd)};
+                  .userns_fd = static_cast<__u64>(ns_fd)};
   if (::syscall(SYS_mount_setattr, tree_fd, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0)
     return fail("idmap: show " + path + " as the guest's", errno,
                 "this file system cannot be idmapped; run belljar as an ordinary user");

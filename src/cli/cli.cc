@@ -1,0 +1,38 @@
+#include "cli/cli.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+namespace belljar::cli {
+
+Caller this_caller() {
+  Caller caller;
+  const char* home = std::getenv("HOME");
+  caller.home = home != nullptr && home[0] == '/' ? home : "/";
+  std::error_code ignored;  // a folder that was deleted: then the plan says so
+  caller.cwd = std::filesystem::current_path(ignored);
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    caller.environment.emplace_back(*variable);
+  return caller;
+}
+
+void print_error(const Error& error) {
+  std::fprintf(stderr, "belljar: %s\n", error.message().c_str());
+}
+
+void print_warning(std::string_view text) {
+  std::fprintf(stderr, "belljar: warning: %.*s\n", static_cast<int>(text.size()), text.data());
+}
+
+int main(const Arguments& arguments) {
+  if (arguments.empty()) return kFailure;
+  Arguments rest(arguments.begin() + 1, arguments.end());
+  if (arguments[0] == "exec" || arguments[0] == "x") return exec(rest);
+  print_error({.what = "unknown command " + arguments[0], .err = 0, .hint = "belljar --help"});
+  return kFailure;
+}
+
+}  // namespace belljar::cli

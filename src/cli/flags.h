@@ -1,0 +1,23 @@
+// Flags: `--name=value`, `--name value`, `-C value`, up to the command.
+#pragma once
+
+#include "cli/cli.h"
+#include "policy/keys.h"
+
+namespace belljar::cli {
+
+// A flag of one command, beside those of the policy.
+struct Flag {
+  std::string_view name;
+  std::string* value = nullptr;  // or
+  bool* seen = nullptr;
+};
+
+struct Parsed {
+  Settings settings;
+  Arguments rest;  // from the first argument that is no flag
+};
+
+Result<Parsed> parse_flags(const Arguments& arguments, const std::vector<Flag>& own);
+
+}  // namespace belljar::cli

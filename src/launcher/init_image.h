@@ -1,0 +1,13 @@
+// The init program, as it is executed inside every jar.
+#pragma once
+
+#include <string_view>
+
+extern "C" const char belljar_init_begin[];
+extern "C" const char belljar_init_end[];
+
+namespace belljar {
+
+inline std::string_view init_image() { return {belljar_init_begin, belljar_init_end}; }
+
+}  // namespace belljar
