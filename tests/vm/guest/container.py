@@ -1,9 +1,12 @@
 """Run a command as an unprivileged container would: container.py root|guest NAME=VALUE... command
 
 Its own user (0..65535 -> 100000..), mount, pid, net, ipc, uts and cgroup namespaces, the root an
-idmapped copy of the machine's, read-only cgroups, and parts of /proc covered as Docker covers them.
-Because of the covers, the kernel's mount_too_revealing() refuses every new /proc below this, which
-is what containers do to a sandbox started inside them.
+idmapped copy of the machine's, read-only cgroups, and Docker's capabilities and covers over parts of
+/proc. Root here may not mount, so it needs a user namespace for that as everybody does, in which the
+covers are locked and the kernel's mount_too_revealing() refuses every new /proc. That is what
+containers do to a sandbox started inside them.
+
+Not done: Docker's seccomp filter, which also refuses user namespaces (the configuration "no-userns").
 """
 
 import ctypes
@@ -26,6 +29,11 @@ FIRST_ID, IDS = 100000, 65536
 COVERED_FILES = ("/proc/kcore", "/proc/keys", "/proc/timer_list")
 COVERED_FOLDERS = ("/proc/scsi", "/proc/acpi")
 READ_ONLY = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
+
+PR_CAPBSET_DROP = 24
+# chown dac_override fowner fsetid kill setgid setuid setpcap net_bind_service net_raw sys_chroot
+# mknod audit_write setfcap
+CAPABILITIES = {0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 27, 29, 31}
 
 
 def check(result: int, what: str) -> int:
@@ -106,6 +114,14 @@ def set_up_root(root: str) -> None:
         mount(path, path, None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC)
 
 
+def drop_capabilities() -> None:
+    """From the bounding set, so they are gone at the next exec."""
+    with open("/proc/sys/kernel/cap_last_cap") as file:
+        last = int(file.read())
+    for capability in set(range(last + 1)) - CAPABILITIES:
+        check(libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0), f"drop capability {capability}")
+
+
 def run(user: str, command: list[str]) -> int:
     root = "/mnt"
     keeper = mapped_child()
@@ -131,6 +147,7 @@ def run(user: str, command: list[str]) -> int:
         if first == 0:
             name, number = ("root", 0) if user == "root" else ("guest", 1000)
             home = "/root" if user == "root" else "/home/guest"
+            drop_capabilities()
             os.setgroups([])
             os.setresgid(number, number, number)
             os.setresuid(number, number, number)
