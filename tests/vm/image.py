@@ -68,7 +68,10 @@ FOLDERS = {
 SPARE_BYTES = 3 << 30  # free space on the disk; sparse, so it costs nothing until written
 
 # In the order of loading. The drivers for the disks; overlay because attackers like to mount it.
-MODULES = ["virtio", "virtio_ring", "virtio_mmio", "virtio_blk", "overlay"]
+MODULES = [
+    "virtio", "virtio_ring", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci",
+    "virtio_blk", "overlay",
+]  # fmt: skip
 
 
 class Unavailable(Exception):

@@ -118,7 +118,8 @@ PROGRAMS = (
 def programs_found(kernel):
     """Name -> whether it starts, so with all its libraries."""
     script = "".join(
-        f"{name} --version >/dev/null 2>&1 || {name} -V >/dev/null 2>&1 && echo {name}\n"
+        f"{name} --version >/dev/null 2>&1 </dev/null || {name} -W version >/dev/null 2>&1 && "
+        f"echo {name}\n"
         for name in PROGRAMS
     )
     return vm.Guest(kernel).run(script, BOOT_TIMEOUT).output.split()
