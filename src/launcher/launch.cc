@@ -159,7 +159,6 @@ Result<Jar> Jar::start(const Plan& plan, const Command* first) {
   jar.phases_ = std::make_unique<PhaseClock>();
   jar.environment_ = plan.environment;
   jar.workdir_ = plan.layout.workdir;
-  jar.made_ = plan.layout.made;
   jar.pid_namespace_ = plan.pid_namespace;
   TRY(jar.launch(plan, first));
   return jar;
@@ -236,7 +235,6 @@ Jar::Jar(Jar&& other) noexcept { *this = std::move(other); }
 Jar& Jar::operator=(Jar&& other) noexcept {
   std::swap(environment_, other.environment_);
   std::swap(workdir_, other.workdir_);
-  std::swap(made_, other.made_);
   std::swap(control_, other.control_);
   std::swap(init_, other.init_);
   std::swap(group_, other.group_);
@@ -287,8 +285,6 @@ rusage Jar::end() {
   // for that. ECHILD: the caller reaps all its children itself.
   retry([&] { return ::wait4(init_, nullptr, __WALL, &used); });
   init_ = -1;
-  for (const std::string& folder : made_) ::rmdir(folder.c_str());  // only if still empty
-  made_.clear();
   return used;
 }
 

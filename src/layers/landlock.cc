@@ -54,6 +54,8 @@ Support probe() {
 std::optional<Plan> resolve(const Policy& policy, const Layout& layout, const Support& host,
                             bool view) {
   if (host.abi < 1) return std::nullopt;
+  // ABI 1 refuses every rename between folders; behind a view that is too dear.
+  if (host.abi == 1 && view) return std::nullopt;
   Plan plan{.abi = host.abi, .handled_fs = handled_by(host.abi)};
   if (host.abi >= 4 && policy.network == Network::none)
     plan.handled_net = LANDLOCK_ACCESS_NET_BIND_TCP | LANDLOCK_ACCESS_NET_CONNECT_TCP;

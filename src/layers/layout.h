@@ -48,10 +48,26 @@ struct PrivateDir {
   mode_t mode = 0700;
 };
 
+// What was made on the host for this layout, removed with it.
+class Leftovers {
+ public:
+  Leftovers() = default;
+  Leftovers(Leftovers&&) noexcept = default;
+  Leftovers& operator=(Leftovers&&) noexcept = default;
+  ~Leftovers();
+  void add_folder(std::string path) { folders_.push_back(std::move(path)); }
+  void add_scratch(std::string path) { scratch_.push_back(std::move(path)); }
+
+ private:
+  std::vector<std::string> folders_;  // removed if still empty, the last one first
+  std::vector<std::string> scratch_;  // removed with all that is in them
+};
+
 struct Layout {
   bool whole_root = false;  // the host's root is the guest's, less what is hidden
   bool root_writable = false;
   bool own_dev = true;
+  bool lost_exceptions = false;  // hide or protect was asked for, and there is no view
   std::vector<Place> places;  // parents before children
   std::vector<Link> links;
   std::vector<Text> texts;
@@ -59,8 +75,8 @@ struct Layout {
   std::vector<std::string> folders;  // inside: empty, there only to be named
   std::string workdir;               // inside: where the guest starts
   std::string home, tmp, cache;      // inside
-  std::vector<std::string> made;  // folders made for a grant, removed again if still empty
   std::vector<std::string> warnings;
+  Leftovers leftovers;
 };
 
 // Whether `path` is `tree` or lies below it.

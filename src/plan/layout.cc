@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "plan/paths.h"
+#include "plan/scratch.h"
 #include "plan/toolchains.h"
 
 namespace belljar {
@@ -33,7 +34,7 @@ class Builder {
  public:
   Builder(const Policy& policy, const Caller& caller, LayoutOptions options)
       : policy_(policy), files_(policy.files), caller_(caller), options_(options),
-        root_(::geteuid() == 0) {}
+        root_(options.root) {}
 
   Result<Layout> build() {
     layout_.whole_root = files_.reads == Reads::everything;
@@ -48,10 +49,12 @@ class Builder {
     TRY(add_cache());
     TRY(add_credentials());
     if (layout_.whole_root && !files_.other_homes) hide_homes();
+    if (!options_.view) TRY(do_without_view());
     drop_covered();
     TRY(add_exceptions());
     if (files_.reads == Reads::runtime) add_minimal_etc();
     if (root_ && options_.view) add_jar_user();
+    layout_.lost_exceptions = lost_exception_;
     std::ranges::stable_sort(layout_.places, {}, [](const Place& p) { return p.inside.size(); });
     return std::move(layout_);
   }
@@ -63,7 +66,7 @@ class Builder {
     Traced traced = TRY(trace(path));
     for (Link& link : traced.links) layout_.links.push_back(std::move(link));
     Place place{.path = traced.path,
-                .inside = inside.empty() ? traced.path : std::move(inside),
+                .inside = inside.empty() || !options_.view ? traced.path : std::move(inside),
                 .access = access,
                 .from = std::string(from)};
     place.fd = TRY(open_path(traced.path.c_str(), O_PATH | O_NOFOLLOW));
@@ -93,9 +96,23 @@ class Builder {
 
   void add_toolchains() {
     Toolchains toolchains = find_toolchains(caller_);
-    for (const std::string& folder : toolchains.folders)
-      (void)add(folder, Access::read, "toolchain", Asked::found);  // gone since: not needed
     secrets_ = std::move(toolchains.secrets);
+    for (const std::string& folder : toolchains.folders) add_toolchain(folder);
+  }
+
+  // Only a view can hide a token inside a folder. Without one, everything in the
+  // folder is granted but that.
+  void add_toolchain(const std::string& folder) {
+    const bool has_secret = std::ranges::any_of(secrets_, [&](const std::string& secret) {
+      return is_below(secret, folder) && ::access(secret.c_str(), F_OK) == 0;
+    });
+    if (options_.view || !has_secret) {
+      (void)add(folder, Access::read, "toolchain", Asked::found);  // gone since: not needed
+      return;
+    }
+    for (const std::string& path : expand_glob(folder + "/*"))
+      if (std::ranges::find(secrets_, path) == secrets_.end())
+        (void)add(path, Access::read, "toolchain", Asked::found);
   }
 
   // ---- what the person asked for ----
@@ -104,7 +121,8 @@ class Builder {
     Result<Traced> traced = trace(files_.workdir);
     if (!traced)
       return fail("workdir " + files_.workdir, traced.error().err, "-C names another one");
-    layout_.workdir = files_.workdir_inside.empty() ? traced->path : files_.workdir_inside;
+    const bool moved = options_.view && !files_.workdir_inside.empty();
+    layout_.workdir = moved ? files_.workdir_inside : traced->path;
     if (files_.workdir_access == Access::hide)
       layout_.folders.push_back(layout_.workdir);
     else
@@ -135,7 +153,7 @@ class Builder {
     std::size_t slash = path.rfind('/');
     if (slash != 0 && slash != path.npos) TRY(make_missing(path.substr(0, slash)));
     if (::mkdir(path.c_str(), 0777) < 0) return fail("make " + path, errno);
-    layout_.made.insert(layout_.made.begin(), path);
+    layout_.leftovers.add_folder(path);
     return {};
   }
 
@@ -226,6 +244,30 @@ class Builder {
     return result.empty() ? "/" : result;
   }
 
+  // Without a root of its own the guest's private folders are real ones, made for
+  // it and removed after it; TMPDIR and HOME lead there.
+  Status do_without_view() {
+    if (!layout_.private_dirs.empty()) {
+      std::string scratch = TRY(make_scratch_folder());
+      layout_.leftovers.add_scratch(scratch);
+      for (PrivateDir& dir : std::exchange(layout_.private_dirs, {})) {
+        std::string path = scratch + (dir.inside == "/tmp" ? "/tmp" : "/home");
+        if (dir.inside != "/tmp" && dir.inside != layout_.home) continue;
+        if (::mkdir(path.c_str(), 0700) < 0) return fail("make " + path, errno);
+        TRY(add(path, Access::write, "private", Asked::by_name));
+        (dir.inside == "/tmp" ? layout_.tmp : layout_.home) = path;
+      }
+    }
+    if (layout_.whole_root) return {};
+    if (options_.outside_proc) {
+      add_if_there("/proc");
+      // Semaphores and shared memory have names there, also other programs'.
+      (void)add("/dev/shm", Access::write, "system", Asked::found);
+    }
+    (void)add("/dev/pts", Access::write, "system", Asked::found);
+    return {};
+  }
+
   // ---- the whole ----
   bool is_granted(std::string_view inside) const {
     return std::ranges::any_of(layout_.places, [&](const Place& place) {
@@ -305,6 +347,10 @@ class Builder {
   }
 
   Status hide(const std::string& path, const std::string& from) {
+    if (!options_.view) {
+      lost_exception_ = lost_exception_ || from != "secret";
+      return {};
+    }
     Result<Traced> traced = trace(path);
     if (!traced) return {};  // what is not there needs no hiding
     if (traced->path == caller_.home && from == "profile") return {};
@@ -325,6 +371,8 @@ class Builder {
   }
 
   Status protect(const std::string& path) {
+    lost_exception_ = lost_exception_ || !options_.view;
+    if (!options_.view) return {};
     Result<Traced> traced = trace(path);
     if (!traced)
       return complain("protect: " + path + " does not exist and cannot be protected",
@@ -402,6 +450,7 @@ class Builder {
   bool root_;
   Layout layout_;
   std::vector<std::string> secrets_;
+  bool lost_exception_ = false;
 };
 
 }  // namespace
