@@ -208,6 +208,13 @@ class Supervisor {
   Outcome outcome_;
 };
 
+Result<Outcome> supervise(const Plan& plan, const Command& command, Jar jar,
+                          Supervision supervision) {
+  Supervisor supervisor(plan, command, std::move(jar));
+  if (supervision.forward_signals) TRY(supervisor.watch_signals());
+  return supervisor.run();
+}
+
 }  // namespace
 
 sigset_t supervised_signals() {
@@ -218,10 +225,25 @@ sigset_t supervised_signals() {
 }
 
 Result<Outcome> run(const Plan& plan, const Command& command, Supervision supervision) {
-  Jar jar = TRY(Jar::start(plan, &command));
-  Supervisor supervisor(plan, command, std::move(jar));
-  if (supervision.forward_signals) TRY(supervisor.watch_signals());
-  return supervisor.run();
+  return supervise(plan, command, TRY(Jar::start(plan, &command)), supervision);
+}
+
+Result<Outcome> run(const Policy& policy, const Caller& caller, const Command& command,
+                    Supervision supervision,
+                    const std::function<Status(const Plan&)>& about_to_run) {
+  Host host = assume_host();
+  for (;;) {
+    Plan plan = TRY(resolve(policy, host, caller));
+    TRY(refuse_lost_promises(plan));
+    TRY(about_to_run(plan));
+    Result<Jar> jar = Jar::start(plan, &command);
+    if (!jar && !host.measured) {
+      host = probe_host();
+      continue;
+    }
+    if (!jar) return std::unexpected(jar.error());
+    return supervise(plan, command, std::move(*jar), supervision);
+  }
 }
 
 std::string_view name(Reason reason) {
