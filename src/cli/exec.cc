@@ -38,21 +38,24 @@ bool takes_terminal() {
 // be connected anew.
 Status check_stdio(const Policy& policy) {
   for (int fd : {0, 1, 2}) {
-    struct stat st {};
+    struct stat st{};
     if (::fstat(fd, &st) < 0) {
       // Closed by the caller: something harmless in its place.
-      if (::open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd) return fail("open /dev/null", errno);
+      if (::open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd)
+        return fail("open /dev/null", errno);
       continue;
     }
     if (S_ISDIR(st.st_mode))
-      return fail("descriptor " + std::to_string(fd) + " is a folder, which would lead out of the sandbox",
-                  0, "redirect it to a file or /dev/null");
+      return fail(
+          "descriptor " + std::to_string(fd) + " is a folder, which would lead out of the sandbox",
+          0, "redirect it to a file or /dev/null");
     int domain = 0;
     socklen_t size = sizeof domain;
     if (S_ISSOCK(st.st_mode) && policy.network != Network::full &&
         ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain != AF_UNIX)
-      return fail("descriptor " + std::to_string(fd) + " is a network socket, and the network is denied",
-                  0, "pass the data through a pipe: … | belljar exec … | …");
+      return fail(
+          "descriptor " + std::to_string(fd) + " is a network socket, and the network is denied", 0,
+          "pass the data through a pipe: … | belljar exec … | …");
   }
   return {};
 }
@@ -60,7 +63,8 @@ Status check_stdio(const Policy& policy) {
 // A whole home, or more, is rarely what a person means to hand over.
 Status check_workdir(const Settings& settings, const Policy& policy, const Caller& caller) {
   if (settings.workdir || policy.profile == "open") return {};
-  if (caller.cwd.empty()) return fail("the current folder does not exist any more", 0, "-C DIR names one");
+  if (caller.cwd.empty())
+    return fail("the current folder does not exist any more", 0, "-C DIR names one");
   if (is_below(caller.home, caller.cwd) || caller.cwd == "/")
     return fail("the current folder " + caller.cwd + " holds your home, and would be writable", 0,
                 "cd into a project folder, or name it: -C " + caller.cwd);
@@ -70,8 +74,8 @@ Status check_workdir(const Settings& settings, const Policy& policy, const Calle
 void raise_cpu_limit(Policy& policy) {
   Limits& limits = policy.limits;
   if (!limits.timeout || !limits.cpu_secs) return;
-  const auto seconds = static_cast<std::uint64_t>(
-      std::chrono::ceil<std::chrono::seconds>(*limits.timeout).count());
+  const auto seconds =
+      static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::seconds>(*limits.timeout).count());
   if (seconds <= *limits.cpu_secs) return;
   print_warning("max_cpu_secs raised to the timeout, " + std::to_string(seconds) + " s");
   limits.cpu_secs = seconds;
@@ -80,7 +84,8 @@ void raise_cpu_limit(Policy& policy) {
 [[noreturn]] void run_without_sandbox(const Arguments& command) {
   print_warning("no sandbox: this command has all your rights");
   std::vector<char*> arguments;
-  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& argument : command)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   ::execvp(arguments[0], arguments.data());
   print_error({.what = command[0], .err = errno, .hint = {}});
@@ -91,7 +96,8 @@ void raise_cpu_limit(Policy& policy) {
 Status announce(const Plan& plan) {
   for (const std::string& warning : plan.warnings) print_warning(warning);
   for (const Loss& loss : plan.losses)
-    if (loss.broken) print_warning("not kept here: " + std::string(name(loss.promise)) + ": " + loss.what);
+    if (loss.broken)
+      print_warning("not kept here: " + std::string(name(loss.promise)) + ": " + loss.what);
   return {};
 }
 
@@ -106,7 +112,8 @@ Error not_started(const std::string& command, int error, const Caller& caller) {
     std::string folder(path.substr(0, path.find(':')));
     path.remove_prefix(std::min(folder.size() + 1, path.size()));
     if (::access((folder + "/" + command).c_str(), X_OK) == 0)
-      result.hint = folder + "/" + command + " exists, but the policy does not show it: --extra-read=" + folder;
+      result.hint = folder + "/" + command +
+                    " exists, but the policy does not show it: --extra-read=" + folder;
   }
   if (result.hint.empty()) result.what += ": command not found";
   if (result.hint.empty()) result.err = 0;
@@ -153,16 +160,10 @@ Result<int> run_settings(const Run& request) {
 int exec(const Arguments& arguments) {
   Run request;
   Result<Parsed> parsed = parse_flags(arguments, {{.name = "report", .value = &request.report}});
-  if (!parsed) {
-    print_error(parsed.error());
-    return kFailure;
-  }
+  if (!parsed) return report(std::unexpected(parsed.error()));
   request.settings = std::move(parsed->settings);
   request.command = std::move(parsed->rest);
-  Result<int> code = run_settings(request);
-  if (code) return *code;
-  print_error(code.error());
-  return kFailure;
+  return report(run_settings(request));
 }
 
 }  // namespace belljar::cli

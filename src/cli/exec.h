@@ -9,7 +9,7 @@ namespace belljar::cli {
 struct Run {
   Settings settings;  // merged from all sources
   Arguments command;
-  std::string report;  // a file for the outcome as JSON; empty: none
+  std::string report;        // a file for the outcome as JSON; empty: none
   std::string profile_name;  // as the person calls it; empty: the built-in's name
 };
 

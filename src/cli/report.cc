@@ -46,7 +46,7 @@ Status write_report(const std::string& path, const Policy& policy, const Outcome
   Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
                  0644));
   if (!file) return fail("write the report " + path, errno);
-  struct stat st {};
+  struct stat st{};
   if (::fstat(file.get(), &st) < 0 || !S_ISREG(st.st_mode))
     return fail("write the report " + path + ": not a regular file");
   std::string text = pretty(to_json(policy, outcome));
@@ -63,7 +63,8 @@ std::string last_words(const Policy& policy, const Outcome& outcome) {
   const Limits& limits = policy.limits;
   switch (outcome.reason) {
     case Reason::timeout:
-      return "ended after " + std::to_string(limits.timeout.value_or(std::chrono::milliseconds(0)).count()) +
+      return "ended after " +
+             std::to_string(limits.timeout.value_or(std::chrono::milliseconds(0)).count()) +
              " ms (--timeout changes it)";
     case Reason::out_of_memory:
       return "ended: it used more than " + std::to_string(limits.memory_mb.value_or(0)) +

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "belljar/outcome.h"
 #include "base/result.h"
+#include "belljar/outcome.h"
 
 namespace belljar::cli {
 

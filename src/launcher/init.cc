@@ -242,8 +242,8 @@ void handle_request(Init& init) {
   if (!receive_header(header, control) || header.size > kMaxPayload) end(init);
   switch (header.kind) {
     case Kind::spawn: {
-      long memory =
-          sys(__NR_mmap, 0, header.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      long memory = sys(__NR_mmap, 0, header.size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
       auto* payload = reinterpret_cast<char*>(memory);
       if (is_failure(memory) || !read_fully(kControlFd, payload, header.size)) end(init);
       if (control.header.size != sizeof control.header + sizeof control.fds) end(init);

@@ -16,8 +16,8 @@
 #include "base/syscall.h"
 #include "base/uapi.h"
 #include "launcher/init_image.h"
-#include "layers/process.h"
 #include "launcher/request.h"
+#include "layers/process.h"
 
 namespace belljar {
 namespace {
@@ -133,8 +133,7 @@ Status wait_for_child(int error_fd, int control_fd) {
   pollfd fds[2] = {{.fd = error_fd, .events = POLLIN, .revents = 0},
                    {.fd = control_fd, .events = POLLIN, .revents = 0}};
   if (retry([&] { return ::poll(fds, 2, -1); }) < 0) return fail("wait for init", errno);
-  if ((fds[0].revents & POLLIN) != 0)
-    return std::unexpected(setup_error(error_fd));
+  if ((fds[0].revents & POLLIN) != 0) return std::unexpected(setup_error(error_fd));
   return {};
 }
 
@@ -173,7 +172,8 @@ Status Jar::launch(const Plan& plan, const Command* first) {
   Fd init_end = TRY(keep_high(sockets[1], "keep init's socket"));
   Pipe error = TRY(make_pipe());
   error.write = TRY(keep_high(error.write.release(), "keep the error pipe"));
-  Fd self = TRY(keep_high(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)), "pidfd_open"));
+  Fd self =
+      TRY(keep_high(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)), "pidfd_open"));
   const bool as_root = plan.identity && plan.identity->root;
   Fd go;
   if (as_root) go = TRY(keep_high(::eventfd(0, EFD_CLOEXEC), "eventfd"));
@@ -219,8 +219,8 @@ Status Jar::launch(const Plan& plan, const Command* first) {
   init_end.reset();
   error.write.reset();
   if (status)
-    status = wait_until_ready(error.read.get(), control_.get(),
-                              plan.watchdog ? &watchdog_ : nullptr);
+    status =
+        wait_until_ready(error.read.get(), control_.get(), plan.watchdog ? &watchdog_ : nullptr);
   if (!status) {
     end();  // before the memory that the child may still use goes
     return status;

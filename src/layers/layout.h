@@ -20,7 +20,7 @@ struct Place {
   Access access = Access::read;
   std::string from;  // which key asked for it
   Fd fd;             // O_PATH
-  struct stat st {};
+  struct stat st{};
   bool owned = false;   // belongs to the caller: as root it is shown as the jar's own
   bool device = false;  // a device node, which must stay usable
   // Only there so that a protected path below it cannot be moved away with it.
@@ -68,7 +68,7 @@ struct Layout {
   bool root_writable = false;
   bool own_dev = true;
   bool lost_exceptions = false;  // hide or protect was asked for, and there is no view
-  std::vector<Place> places;  // parents before children
+  std::vector<Place> places;     // parents before children
   std::vector<Link> links;
   std::vector<Text> texts;
   std::vector<PrivateDir> private_dirs;

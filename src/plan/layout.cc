@@ -15,9 +15,19 @@ namespace belljar {
 namespace {
 
 // What an installed program needs to run. Missing ones are skipped.
-constexpr const char* kSystem[] = {
-    "/usr", "/bin",  "/sbin", "/lib",  "/lib32", "/lib64",          "/libx32",
-    "/etc", "/opt",  "/nix",  "/snap", "/home/linuxbrew", "/sys/devices/system"};
+constexpr const char* kSystem[] = {"/usr",
+                                   "/bin",
+                                   "/sbin",
+                                   "/lib",
+                                   "/lib32",
+                                   "/lib64",
+                                   "/libx32",
+                                   "/etc",
+                                   "/opt",
+                                   "/nix",
+                                   "/snap",
+                                   "/home/linuxbrew",
+                                   "/sys/devices/system"};
 constexpr const char* kRuntime[] = {
     "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/share",
     "/usr/local/bin", "/usr/local/sbin", "/usr/local/lib", "/bin", "/sbin", "/lib", "/lib32",
@@ -33,7 +43,10 @@ enum class Asked { by_name, found };  // a grant of the person's, or one of ours
 class Builder {
  public:
   Builder(const Policy& policy, const Caller& caller, LayoutOptions options)
-      : policy_(policy), files_(policy.files), caller_(caller), options_(options),
+      : policy_(policy),
+        files_(policy.files),
+        caller_(caller),
+        options_(options),
         root_(options.root) {}
 
   Result<Layout> build() {
@@ -136,7 +149,8 @@ class Builder {
       if (grant.access == Access::hide || grant.access == Access::protect) continue;
       if (grant.access == Access::write) TRY(make_missing(grant.path));
       Status added = add(grant.path, grant.access, grant.from, Asked::by_name);
-      if (!added) TRY(complain(grant.from + ": " + grant.path + " cannot be opened", added.error()));
+      if (!added)
+        TRY(complain(grant.from + ": " + grant.path + " cannot be opened", added.error()));
     }
     return {};
   }
@@ -144,7 +158,7 @@ class Builder {
   // An allowed write path that does not exist is made, and removed again if it
   // stayed empty.
   Status make_missing(const std::string& path) {
-    struct stat st {};
+    struct stat st{};
     if (::stat(path.c_str(), &st) == 0) return {};
     if (!options_.make_folders) {
       layout_.warnings.push_back(path + " does not exist and would be made");
@@ -215,8 +229,9 @@ class Builder {
     if (!source) return fail("credential: " + credential.source, source.error().err);
     std::string destination = normalise(credential.destination);
     const bool placed = std::ranges::any_of(
-        std::array{layout_.home, layout_.workdir, layout_.cache},
-        [&](const std::string& tree) { return !tree.empty() && is_below(destination, tree) && destination != tree; });
+        std::array{layout_.home, layout_.workdir, layout_.cache}, [&](const std::string& tree) {
+          return !tree.empty() && is_below(destination, tree) && destination != tree;
+        });
     if (!placed)
       return fail("credential: " + credential.destination + " is outside home, workdir and cache",
                   0, "choose a destination below the home folder");
@@ -278,7 +293,7 @@ class Builder {
   // With the whole root shown, other people's homes are not; the caller's own is
   // as the policy says.
   void hide_homes() {
-    struct stat st {};
+    struct stat st{};
     if (::stat("/home", &st) == 0) layout_.private_dirs.push_back({"/home", 0755});
   }
 
@@ -425,7 +440,8 @@ class Builder {
     layout_.texts.push_back({"/etc/group", groups});
     layout_.texts.push_back({"/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"});
     layout_.texts.push_back({"/etc/resolv.conf", ""});
-    layout_.texts.push_back({"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"});
+    layout_.texts.push_back(
+        {"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"});
   }
 
   // The jar's uid has a name inside, as every user has.

@@ -12,7 +12,7 @@
 namespace belljar {
 namespace {
 
-constexpr int kMaxLinks = 40;            // the kernel's own limit
+constexpr int kMaxLinks = 40;              // the kernel's own limit
 constexpr std::size_t kMaxWalk = 200'000;  // entries of a tree that are looked at
 
 std::deque<std::string> split(std::string_view path) {
@@ -48,7 +48,7 @@ void each_entry(const std::string& folder, F&& f) {
 
 bool is_dir(const std::string& path, unsigned char type) {
   if (type != DT_UNKNOWN) return type == DT_DIR;
-  struct stat st {};
+  struct stat st{};
   return ::lstat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
 }
 
@@ -69,7 +69,7 @@ class Globber {
     }
     if (names[0].find_first_of("*?[") == std::string::npos) {
       std::string path = join(folder, names[0]);
-      struct stat st {};
+      struct stat st{};
       if (::lstat(path.c_str(), &st) == 0) match(path, names.subspan(1));
       return;
     }
@@ -99,7 +99,7 @@ Result<Traced> trace(std::string_view path) {
       continue;
     }
     std::string next = join(traced.path, name);
-    struct stat st {};
+    struct stat st{};
     if (::lstat(next.c_str(), &st) < 0) return fail("stat " + std::string(path), errno);
     if (!S_ISLNK(st.st_mode)) {
       if (!names.empty() && !S_ISDIR(st.st_mode)) return fail("stat " + std::string(path), ENOTDIR);
@@ -148,7 +148,7 @@ OtherNames other_names(const struct stat& file, const std::string& tree) {
         folders.push_back(std::move(path));
         return;
       }
-      struct stat st {};
+      struct stat st{};
       if (::lstat(path.c_str(), &st) == 0 && st.st_dev == file.st_dev && st.st_ino == file.st_ino)
         names.paths.push_back(std::move(path));
     });

@@ -53,7 +53,7 @@ struct Plan {
   rlimit::Plan rlimit;
   std::optional<cgroup::Plan> cgroup;
   bool outside_proc = false;  // the guest sees the host's /proc
-  bool watchdog = false;  // the supervisor sums memory and CPU, where no cgroup does
+  bool watchdog = false;      // the supervisor sums memory and CPU, where no cgroup does
   std::optional<landlock::Plan> landlock;
   std::optional<seccomp::Plan> seccomp;
   std::vector<std::string> environment;

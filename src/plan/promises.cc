@@ -19,12 +19,14 @@ class Judge {
     if (plan_.view) layers.emplace_back("view");
     if (plan_.landlock) layers.emplace_back("landlock");
     if (layers.empty())
-      lose(Promise::files, true, "there are neither mounts of our own nor Landlock", kGetNamespaces);
+      lose(Promise::files, true, "there are neither mounts of our own nor Landlock",
+           kGetNamespaces);
     keep(Promise::files, std::move(layers));
     if (plan_.view && !plan_.landlock) {
       lose(Promise::files, false,
-           host_.landlock.abi == 1 ? "Landlock ABI 1 would stop renames between folders, so it is off"
-                                   : "there is no Landlock behind the mounts",
+           host_.landlock.abi == 1
+               ? "Landlock ABI 1 would stop renames between folders, so it is off"
+               : "there is no Landlock behind the mounts",
            "boot with lsm=landlock,… or a newer kernel");
     }
     if (plan_.view || !plan_.landlock) return;
@@ -32,7 +34,8 @@ class Judge {
       lose(Promise::files, true, "Landlock before ABI 3 does not stop a file from being emptied",
            kGetNamespaces);
     lose(Promise::files, false,
-         "Landlock stops neither stat nor changes of mode, owner and times outside", kGetNamespaces);
+         "Landlock stops neither stat nor changes of mode, owner and times outside",
+         kGetNamespaces);
   }
 
   void exceptions() {
@@ -79,7 +82,8 @@ class Judge {
       keep(Promise::processes, {"landlock scope", "seccomp"});
     } else {
       lose(Promise::processes, true,
-           scoped ? "the guest sees the host's /proc" : "the guest can see and signal the caller's processes",
+           scoped ? "the guest sees the host's /proc"
+                  : "the guest can see and signal the caller's processes",
            kGetNamespaces);
     }
     // The network namespace also has the abstract unix sockets to itself.
@@ -102,7 +106,8 @@ class Judge {
   void limits() {
     const Limits& limits = policy_.limits;
     if (policy_.need(Promise::limits) == Need::unasked) return;
-    const bool asked = limits.memory_mb || limits.cpu_secs || limits.procs || limits.open_fds || limits.file_sz_mb;
+    const bool asked =
+        limits.memory_mb || limits.cpu_secs || limits.procs || limits.open_fds || limits.file_sz_mb;
     if (!asked) return;
     std::vector<std::string> layers;
     if (plan_.cgroup) layers.emplace_back("cgroup");
@@ -160,11 +165,13 @@ void judge_promises(Plan& plan, const Host& host) {
 Status refuse_lost_promises(const Plan& plan) {
   const bool strict = plan.policy.mode == Mode::on;
   for (const Loss& loss : plan.losses) {
-    const bool matters = strict || (loss.broken && plan.policy.need(loss.promise) == Need::required);
+    const bool matters =
+        strict || (loss.broken && plan.policy.need(loss.promise) == Need::required);
     if (!matters || is_accepted(plan, loss.promise)) continue;
     const std::string promise(name(loss.promise));
     return fail(std::string("cannot keep the promise \"") + promise + "\"" +
-                    (loss.broken ? ": " : " in full depth, which mode \"on\" requires: ") + loss.what,
+                    (loss.broken ? ": " : " in full depth, which mode \"on\" requires: ") +
+                    loss.what,
                 0, loss.hint + "; or accept the loss: --accept-degraded=" + promise);
   }
   return {};

@@ -36,16 +36,15 @@ Result<Plan> resolve(const Policy& policy, const Host& host, const Caller& calle
                                  .outside_proc = plan.outside_proc,
                                  .show_as_owned = host.view.idmap,
                                  .make_folders = purpose == Purpose::launch}));
-  if (view)
-    plan.view = view::resolve(plan.layout, host.view, policy.limits.memory_mb.value_or(0));
+  if (view) plan.view = view::resolve(plan.layout, host.view, policy.limits.memory_mb.value_or(0));
   if (namespaces) plan.net = net::resolve(policy, host.net);
   plan.rlimit = rlimit::resolve(policy, namespaces);
   plan.cgroup = cgroup::resolve(policy, host.cgroup);
   plan.watchdog = !plan.cgroup && view && host.view.proc && plan.layout.own_dev &&
                   (policy.limits.memory_mb || policy.limits.cpu_secs);
   plan.landlock = landlock::resolve(policy, plan.layout, host.landlock, view);
-  const bool uncounted = policy.limits.memory_mb && !plan.cgroup &&
-                         policy.need(Promise::limits) == Need::required;
+  const bool uncounted =
+      policy.limits.memory_mb && !plan.cgroup && policy.need(Promise::limits) == Need::required;
   plan.seccomp = TRY(seccomp::resolve(policy, host.seccomp, {.no_memfd = uncounted}));
   plan.environment = env::resolve(policy, caller.environment,
                                   {plan.layout.home, plan.layout.tmp, plan.layout.cache});

@@ -18,9 +18,9 @@ void remove_stale() {
     const std::string name = entry.path().filename();
     if (!name.starts_with(kPrefix)) continue;
     const int pid = std::atoi(name.c_str() + kPrefix.size());
-    struct stat st {};
-    const bool ours = ::lstat(entry.path().c_str(), &st) == 0 && st.st_uid == ::geteuid() &&
-                      S_ISDIR(st.st_mode);
+    struct stat st{};
+    const bool ours =
+        ::lstat(entry.path().c_str(), &st) == 0 && st.st_uid == ::geteuid() && S_ISDIR(st.st_mode);
     if (pid > 0 && ours && ::access(("/proc/" + std::to_string(pid)).c_str(), F_OK) < 0)
       std::filesystem::remove_all(entry.path(), ignored);
   }
@@ -30,7 +30,8 @@ void remove_stale() {
 
 Result<std::string> make_scratch_folder() {
   remove_stale();
-  std::string path = std::string(kFolder) + "/" + std::string(kPrefix) + std::to_string(::getpid()) + "-XXXXXX";
+  std::string path =
+      std::string(kFolder) + "/" + std::string(kPrefix) + std::to_string(::getpid()) + "-XXXXXX";
   if (::mkdtemp(path.data()) == nullptr) return fail("make a temporary folder in /tmp", errno);
   return path;
 }
