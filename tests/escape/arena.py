@@ -31,14 +31,14 @@ def attack(number: int, promise: str, *, control: str = "root user", profiles=ja
     do outside either has a control as root only.
     """
     assert promise in PROMISES
-    return pytest.mark.attack(number=number, promise=promise, control=control.split(), profiles=profiles)
+    runs = [(who, CONTROL) for who in control.split()]
+    runs += [(who, profile) for who in ("root", "user") for profile in profiles]
 
+    def mark(test):
+        test = pytest.mark.attack(number=number, promise=promise)(test)
+        return pytest.mark.parametrize(("identity", "setting"), runs, indirect=["identity"])(test)
 
-def settings(mark) -> list[tuple[str, str]]:
-    """(identity, setting) for every run of a test."""
-    return [(who, CONTROL) for who in mark.kwargs["control"]] + [
-        (who, profile) for who in ("root", "user") for profile in mark.kwargs["profiles"]
-    ]
+    return mark
 
 
 def findings(run: jars.Run) -> dict[str, str]:
@@ -108,10 +108,11 @@ class Attacker:
         """A poorer host may fail to keep a promise, if its plan says so."""
         return any(self.promise in jars.losses(run.report) for run in self.runs)
 
-    def verdict(self, found: dict[str, str] | None = None, *, root_only=(), absent=(), **happened: bool):
+    def verdict(self, found: dict[str, str] | None = None, *, root_only=(), beyond=(), absent=(), **happened: bool):
         """found: what programs said; happened: what was seen at the target.
 
         root_only: what an ordinary user cannot do outside either.
+        beyond: what this caller cannot do outside either, whoever it is.
         absent: errnos which, in the control, mean that this kernel does not have the thing.
         """
         everything = dict(found or {}) | {
@@ -120,11 +121,11 @@ class Attacker:
         assert everything, "nothing was tried"
         shown = "\n\n".join(map(str, self.runs))
         if self.is_control:
-            ordinary = self.scene.identity.uid != 0
+            beyond = {*beyond, *(root_only if self.scene.identity.uid else ())}
             failed = {
                 what: why
                 for what, why in everything.items()
-                if why != "ESCAPED" and why not in absent and not (ordinary and what in root_only)
+                if why != "ESCAPED" and why not in absent and what not in beyond
             }
             assert not failed, f"does not work without a sandbox either, so it proves nothing: {failed}\n{shown}"
             return

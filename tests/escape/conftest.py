@@ -11,13 +11,7 @@ import arena  # noqa: E402
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "attack(number, promise, control, profiles): see arena.attack")
-
-
-def pytest_generate_tests(metafunc):
-    mark = metafunc.definition.get_closest_marker("attack")
-    if mark:
-        metafunc.parametrize(("identity", "setting"), arena.settings(mark), indirect=["identity"])
+    config.addinivalue_line("markers", "attack(number, promise): its line in the list of attacks; see arena.py")
 
 
 @pytest.fixture(scope="session")

@@ -453,3 +453,11 @@ def processes_with(mark: str) -> list[int]:
             if mark.encode() in words:
                 found.append(int(entry))
     return found
+
+
+def has_capability(number: int) -> bool:
+    """Whether this process has it: root is not always all of root."""
+    for line in pathlib.Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("CapEff:"):
+            return bool(int(line.split()[1], 16) >> number & 1)
+    return False

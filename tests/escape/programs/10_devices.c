@@ -14,7 +14,7 @@ int main(void) {
   // What a machine usually has; those that it lacks the control names too.
   static const char* const kNodes[] = {"/dev/kmsg", "/dev/loop-control", "/dev/loop0",
                                        "/dev/fuse", "/dev/kvm",          "/dev/mem",
-                                       "/dev/port", "/dev/vda",          "/dev/sda",
+                                       "/dev/port",
                                        "/dev/tty0", "/dev/uinput",       "/dev/hwrng",
                                        "/dev/vcs",  "/dev/net/tun",      "/dev/btrfs-control"};
   for (size_t i = 0; i < sizeof kNodes / sizeof *kNodes; ++i) {

@@ -16,7 +16,7 @@ int main(void) {
   // Any answer but EPERM and ENOSYS would mean that the call was let in.
   attempt_harmless("umount2", syscall(SYS_umount2, "/", 0), EBUSY);
   attempt_harmless("umount_usr", syscall(SYS_umount2, "/usr", 2), EINVAL);
-  attempt_harmless("pivot_root", syscall(SYS_pivot_root, ".", "."), EINVAL);
+  attempt_harmless("pivot_root", syscall(SYS_pivot_root, ".", "."), EBUSY);
   attempt("chroot", chroot("."));
   return done();
 }

@@ -21,6 +21,8 @@ int main(int argc, char** argv) {
   }
   attempt("process_vm_writev", process_vm_writev(target, &mine, 1, &theirs, 1, 0));
   if (attempt("ptrace_seize", ptrace(PTRACE_SEIZE, target, NULL, NULL))) {
+    ptrace(PTRACE_INTERRUPT, target, NULL, NULL);  // only what is stopped can be let go
+    waitpid(target, NULL, 0);
     ptrace(PTRACE_DETACH, target, NULL, NULL);
   }
   if (attempt("ptrace_attach", ptrace(PTRACE_ATTACH, target, NULL, NULL))) {
@@ -39,6 +41,7 @@ int main(int argc, char** argv) {
   CPU_SET(0, &cpus);
   attempt("sched_setaffinity", sched_setaffinity(target, sizeof cpus, &cpus));
   attempt("move_pages", syscall(SYS_move_pages, target, 0, NULL, NULL, NULL, 0));
-  attempt("process_madvise", syscall(440, pidfd, &theirs, 1, 20 /* MADV_COLD */, 0));
+  struct iovec page = {(void*)(address & ~(uintptr_t)4095), 4096};
+  attempt("process_madvise", syscall(440, pidfd, &page, 1, 20 /* MADV_COLD */, 0));
   return done();
 }

@@ -3,8 +3,6 @@
 // notes it.
 #include "attempt.h"
 
-#include <sys/resource.h>
-
 static pid_t target;
 static pid_t group;
 
@@ -33,7 +31,6 @@ static long everyone(void) {
   signal(SIGURG, SIG_IGN);
   return kill(-1, SIGURG);
 }
-static long parent(void) { return kill(getppid(), SIGURG); }
 // The kernel sends it for us when the pipe has something to read.
 static long by_async_io(void) {
   int ends[2];
@@ -52,7 +49,7 @@ int main(int argc, char** argv) {
       {"by_kill", by_kill},   {"by_tgkill", by_tgkill}, {"by_tkill", by_tkill},
       {"by_pidfd", by_pidfd}, {"by_queue", by_queue},   {"by_group", by_group},
       {"own_group", own_group}, {"own_group_kill", own_group_kill},
-      {"everyone", everyone}, {"parent", parent},       {"by_async_io", by_async_io},
+      {"everyone", everyone}, {"by_async_io", by_async_io},
   };
   const char* how = argument(argc, argv, 1);
   target = atoi(argument(argc, argv, 2));

@@ -1,4 +1,4 @@
-// Leaves a text in the user's keyring, or looks for it. argv: put|get, text.
+// Leaves a text in the user's keyring, or looks for it. argv: put|get|drop, text.
 #include "attempt.h"
 
 int main(int argc, char** argv) {
@@ -10,6 +10,11 @@ int main(int argc, char** argv) {
     return done();
   }
   char found[256] = {0};
+  if (strcmp(how, "drop") == 0) {
+    long key = syscall(SYS_keyctl, 10, kUserKeyring, "user", "belljar-escape", 0);
+    attempt("drop", syscall(SYS_keyctl, 9 /* unlink */, key, kUserKeyring));
+    return done();
+  }
   // Search the user's keyring, then read.
   long key = syscall(SYS_keyctl, 10, kUserKeyring, "user", "belljar-escape", 0);
   if (key >= 0) syscall(SYS_keyctl, 11, key, found, sizeof found - 1);
