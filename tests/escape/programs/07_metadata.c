@@ -40,9 +40,9 @@ int main(int argc, char** argv) {
     uint64_t value;
     uint32_t size;
     uint32_t flags;
-  } args = {(uintptr_t) "w", 1, 0};
-  attempt("setxattrat", syscall(SYS_setxattrat_, AT_FDCWD, file, 0, "user.belljar", &args,
-                                sizeof args));
+  } args = {(uintptr_t)"w", 1, 0};
+  attempt("setxattrat",
+          syscall(SYS_setxattrat_, AT_FDCWD, file, 0, "user.belljar", &args, sizeof args));
   attempt("removexattr", removexattr(file, "user.belljar"));
   int flags = 0;
   ioctl(fd, FS_IOC_GETFLAGS, &flags);

@@ -24,8 +24,8 @@ static void show(const char* text, ssize_t n) {
 int main(int argc, char** argv) {
   const char* outside = argument(argc, argv, 1);
   static char text[65536];
-  static const char* const kKinds[] = {"environ", "mem", "maps", "auxv", "stack", "syscall",
-                                       "io",      "root", "cwd", "fd"};
+  static const char* const kKinds[] = {"environ", "mem", "maps", "auxv", "stack",
+                                       "syscall", "io",  "root", "cwd",  "fd"};
   enum { kCount = sizeof kKinds / sizeof *kKinds };
   int got[kCount] = {0};
   DIR* proc = opendir("/proc");
@@ -39,8 +39,8 @@ int main(int argc, char** argv) {
       if (strcmp(kind, "root") == 0) {
         snprintf(path, sizeof path, "/proc/%ld/root%s", pid, outside);
       } else if (strcmp(kind, "cwd") == 0) {
-        snprintf(path, sizeof path,
-                 "/proc/%ld/cwd/../../../../../../../../../../../../../../..%s", pid, outside);
+        snprintf(path, sizeof path, "/proc/%ld/cwd/../../../../../../../../../../../../../../..%s",
+                 pid, outside);
       } else if (strcmp(kind, "fd") == 0) {
         snprintf(path, sizeof path, "/proc/%ld/fd", pid);
         DIR* fds = opendir(path);
@@ -66,8 +66,7 @@ int main(int argc, char** argv) {
       ssize_t n = slurp(path, text, sizeof text);
       if (n > 0) {
         got[k] = 1;
-        if (strcmp(kind, "environ") == 0 || strcmp(kind, "root") == 0 ||
-            strcmp(kind, "cwd") == 0) {
+        if (strcmp(kind, "environ") == 0 || strcmp(kind, "root") == 0 || strcmp(kind, "cwd") == 0) {
           show(text, n);
         }
       }

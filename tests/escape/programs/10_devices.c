@@ -12,11 +12,10 @@ int main(void) {
   attempt("open_planted_node", open("node", O_RDONLY));
 
   // What a machine usually has; those that it lacks the control names too.
-  static const char* const kNodes[] = {"/dev/kmsg", "/dev/loop-control", "/dev/loop0",
-                                       "/dev/fuse", "/dev/kvm",          "/dev/mem",
-                                       "/dev/port",
-                                       "/dev/tty0", "/dev/uinput",       "/dev/hwrng",
-                                       "/dev/vcs",  "/dev/net/tun",      "/dev/btrfs-control"};
+  static const char* const kNodes[] = {
+      "/dev/kmsg", "/dev/loop-control", "/dev/loop0",        "/dev/fuse",   "/dev/kvm",
+      "/dev/mem",  "/dev/port",         "/dev/tty0",         "/dev/uinput", "/dev/hwrng",
+      "/dev/vcs",  "/dev/net/tun",      "/dev/btrfs-control"};
   for (size_t i = 0; i < sizeof kNodes / sizeof *kNodes; ++i) {
     int fd = open(kNodes[i], O_RDONLY | O_NONBLOCK | O_NOCTTY);
     attempt(kNodes[i], fd);

@@ -46,10 +46,11 @@ int main(int argc, char** argv) {
     const char* name;
     long (*deed)(void);
   } kWays[] = {
-      {"by_kill", by_kill},   {"by_tgkill", by_tgkill}, {"by_tkill", by_tkill},
-      {"by_pidfd", by_pidfd}, {"by_queue", by_queue},   {"by_group", by_group},
+      {"by_kill", by_kill},     {"by_tgkill", by_tgkill},
+      {"by_tkill", by_tkill},   {"by_pidfd", by_pidfd},
+      {"by_queue", by_queue},   {"by_group", by_group},
       {"own_group", own_group}, {"own_group_kill", own_group_kill},
-      {"everyone", everyone}, {"by_async_io", by_async_io},
+      {"everyone", everyone},   {"by_async_io", by_async_io},
   };
   const char* how = argument(argc, argv, 1);
   target = atoi(argument(argc, argv, 2));

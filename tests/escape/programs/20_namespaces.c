@@ -9,9 +9,9 @@ static const struct {
   unsigned long flag;
   const char* file;
 } kKinds[] = {
-    {"user", CLONE_NEWUSER, "user"}, {"mount", CLONE_NEWNS, "mnt"},
-    {"pid", CLONE_NEWPID, "pid"},    {"net", CLONE_NEWNET, "net"},
-    {"ipc", CLONE_NEWIPC, "ipc"},    {"uts", CLONE_NEWUTS, "uts"},
+    {"user", CLONE_NEWUSER, "user"},       {"mount", CLONE_NEWNS, "mnt"},
+    {"pid", CLONE_NEWPID, "pid"},          {"net", CLONE_NEWNET, "net"},
+    {"ipc", CLONE_NEWIPC, "ipc"},          {"uts", CLONE_NEWUTS, "uts"},
     {"cgroup", CLONE_NEWCGROUP, "cgroup"}, {"time", CLONE_NEWTIME, "time"},
 };
 static unsigned long flag;

@@ -6,7 +6,8 @@ int main(int argc, char** argv) {
   const char* text = argument(argc, argv, 2);
   const long kUserKeyring = -4;
   if (strcmp(how, "put") == 0) {
-    attempt("put", syscall(SYS_add_key, "user", "belljar-escape", text, strlen(text), kUserKeyring));
+    attempt("put",
+            syscall(SYS_add_key, "user", "belljar-escape", text, strlen(text), kUserKeyring));
     return done();
   }
   char found[256] = {0};

@@ -18,7 +18,7 @@ int main(void) {
   // The kernel takes 32 bits of the request.
   attempt("tiocsti_high_bits", syscall(SYS_ioctl, 0, 0x100000000ull | TIOCSTI, &c));
   attempt_harmless("tioclinux", ioctl(0, TIOCLINUX, &subcode), ENOTTY);
-  attempt_harmless("tioclinux_high_bits", syscall(SYS_ioctl, 0, 0x100000000ull | TIOCLINUX, &subcode),
-                   ENOTTY);
+  attempt_harmless("tioclinux_high_bits",
+                   syscall(SYS_ioctl, 0, 0x100000000ull | TIOCLINUX, &subcode), ENOTTY);
   return done();
 }

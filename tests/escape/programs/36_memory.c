@@ -20,7 +20,8 @@ static int take(const char* how, int i) {
   int fd = -1;
   if (strcmp(how, "heap") == 0) return touch(malloc(size), size);
   if (strcmp(how, "private") == 0) {
-    return touch(mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), size);
+    return touch(mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+                 size);
   }
   if (strcmp(how, "shared") == 0) {
     return touch(mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), size);
