@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import grp
+import fcntl
 import itertools
 import json
 import os
@@ -31,6 +31,7 @@ PROFILES = ("developer", "restricted", "public-bot")
 OWN_FAILURE = 125  # belljar's, not the guest's
 TIMED_OUT = 124
 TEST_USER = "belljar-test"
+MADE_BY_US = "made by the belljar tests"
 NEIGHBOUR_UID = 65534
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
@@ -79,15 +80,7 @@ def identities():
             clean.callback(shutil.rmtree, folder, ignore_errors=True)
             yield {"user": Identity("user", me.pw_uid, me.pw_gid, me.pw_name, folder)}
             return
-        try:
-            user = pwd.getpwnam(TEST_USER)
-        except KeyError:
-            subprocess.run(
-                ["/usr/sbin/useradd", "--create-home", "--shell", "/bin/sh", TEST_USER],
-                check=True, capture_output=True,
-            )  # fmt: skip
-            clean.callback(_remove_user)
-            user = pwd.getpwnam(TEST_USER)
+        user = clean.enter_context(_test_user())
         # Beside the homes and not below /tmp, which a jar has its own of anyway.
         folder = tempfile.mkdtemp(prefix="belljar-test-root-", dir="/home")
         clean.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -103,11 +96,28 @@ def identities():
         }
 
 
-def _remove_user() -> None:
-    subprocess.run(["/usr/sbin/userdel", "--remove", TEST_USER], capture_output=True, check=False)
-    with contextlib.suppress(KeyError):
-        grp.getgrnam(TEST_USER)
-        subprocess.run(["/usr/sbin/groupdel", TEST_USER], capture_output=True, check=False)
+@contextlib.contextmanager
+def _test_user():
+    """Made when missing. Of several test runs at once the last takes it away, if one of them made it."""
+    with open("/run/lock/belljar-test", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            user = pwd.getpwnam(TEST_USER)
+        except KeyError:
+            subprocess.run(
+                ["/usr/sbin/useradd", "--create-home", f"--comment={MADE_BY_US}", "--shell=/bin/sh", TEST_USER],
+                check=True, capture_output=True,
+            )  # fmt: skip
+            user = pwd.getpwnam(TEST_USER)
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        try:
+            yield user
+        finally:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if user.pw_gecos == MADE_BY_US:
+                    remove = ["/usr/sbin/userdel", "--remove", TEST_USER]
+                    subprocess.run(remove, capture_output=True, check=False)
 
 
 # --------------------------------------------------------------------- scene
