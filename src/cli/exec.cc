@@ -39,12 +39,7 @@ bool takes_terminal() {
 Status check_stdio(const Policy& policy) {
   for (int fd : {0, 1, 2}) {
     struct stat st{};
-    if (::fstat(fd, &st) < 0) {
-      // Closed by the caller: something harmless in its place.
-      if (::open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd)
-        return fail("open /dev/null", errno);
-      continue;
-    }
+    if (::fstat(fd, &st) < 0) return fail("stat descriptor " + std::to_string(fd), errno);
     if (S_ISDIR(st.st_mode))
       return fail(
           "descriptor " + std::to_string(fd) + " is a folder, which would lead out of the sandbox",
@@ -145,6 +140,7 @@ Result<int> run_settings(const Run& request) {
     run_without_sandbox(request.command);
   }
   TRY(check_stdio(policy));
+  if (!request.report.empty()) TRY(check_report(request.report));
   raise_cpu_limit(policy);
   Command command{.arguments = request.command, .takes_terminal = takes_terminal()};
   command.signal_mask = block_signals();

@@ -40,6 +40,13 @@ json::object to_json(const Policy& policy, const Outcome& outcome) {
 
 }  // namespace
 
+Status check_report(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);
+  if (::access(folder.c_str(), W_OK | X_OK) < 0) return fail("write the report " + path, errno);
+  return {};
+}
+
 Status write_report(const std::string& path, const Policy& policy, const Outcome& outcome) {
   // The place may be the guest's own workdir: it must not be made to write
   // through a symlink, nor to wait for a reader.

@@ -8,6 +8,8 @@
 
 namespace belljar::cli {
 
+// Whether it can be written, asked before the guest has run.
+Status check_report(const std::string& path);
 Status write_report(const std::string& path, const Policy& policy, const Outcome& outcome);
 
 // What ended the guest and which flag changes it; empty when it ended by itself.
