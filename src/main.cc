@@ -1,3 +1,21 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "cli/cli.h"
 
-int main(int argc, char** argv) { return belljar::cli::main({argv + 1, argv + argc}); }
+namespace {
+
+// A caller may have closed one (`<&-`). The next descriptor opened would take its
+// number, and be handed to the guest as its own.
+bool fill_stdio() {
+  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != fd) return false;  // NOLINT: kept
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (!fill_stdio()) return belljar::cli::kFailure;
+  return belljar::cli::main({argv + 1, argv + argc});
+}

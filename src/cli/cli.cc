@@ -27,10 +27,21 @@ void print_warning(std::string_view text) {
   std::fprintf(stderr, "belljar: warning: %.*s\n", static_cast<int>(text.size()), text.data());
 }
 
+int report(const Result<int>& code) {
+  if (code) return *code;
+  print_error(code.error());
+  return kFailure;
+}
+
 int main(const Arguments& arguments) {
   if (arguments.empty()) return kFailure;
   Arguments rest(arguments.begin() + 1, arguments.end());
-  if (arguments[0] == "exec" || arguments[0] == "x") return exec(rest);
+  constexpr struct {
+    std::string_view name;
+    int (*run)(const Arguments&);
+  } kCommands[] = {{"exec", exec}, {"x", exec}, {"explain", explain}, {"doctor", doctor}};
+  for (const auto& command : kCommands)
+    if (command.name == arguments[0]) return command.run(rest);
   print_error({.what = "unknown command " + arguments[0], .err = 0, .hint = "belljar --help"});
   return kFailure;
 }

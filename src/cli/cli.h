@@ -17,7 +17,13 @@ inline constexpr int kFailure = 125;
 
 int main(const Arguments& arguments);
 
+// The commands. Each returns the exit code.
 int exec(const Arguments& arguments);
+int explain(const Arguments& arguments);
+int doctor(const Arguments& arguments);
+
+// The code of a command that may have failed, whose error is printed then.
+int report(const Result<int>& code);
 
 Caller this_caller();
 void print_error(const Error& error);

@@ -7,10 +7,10 @@
 #include <ctime>
 
 #include "base/child.h"
-#include "layers/caps.h"
-#include "layers/process.h"
 #include "launcher/protocol.h"
 #include "launcher/watchdog.h"
+#include "layers/caps.h"
+#include "layers/process.h"
 
 namespace belljar {
 namespace {

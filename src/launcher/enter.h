@@ -22,12 +22,12 @@ struct PhaseClock {
 struct Entry {
   const Plan* plan;
   view::Late late;
-  uid_t jar_uid;       // where root made one up for the jar
-  int error_fd;        // a SetupFailure goes here
-  int go_fd;           // readable when the parent has written the id maps; or -1
-  int control_fd;      // init's end of the socket
-  int supervisor_fd;   // pidfd of this process
-  int init_fd;         // the init program
+  uid_t jar_uid;      // where root made one up for the jar
+  int error_fd;       // a SetupFailure goes here
+  int go_fd;          // readable when the parent has written the id maps; or -1
+  int control_fd;     // init's end of the socket
+  int supervisor_fd;  // pidfd of this process
+  int init_fd;        // the init program
   PhaseClock* phases;
 };
 

@@ -242,8 +242,8 @@ void handle_request(Init& init) {
   if (!receive_header(header, control) || header.size > kMaxPayload) end(init);
   switch (header.kind) {
     case Kind::spawn: {
-      long memory =
-          sys(__NR_mmap, 0, header.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      long memory = sys(__NR_mmap, 0, header.size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
       auto* payload = reinterpret_cast<char*>(memory);
       if (is_failure(memory) || !read_fully(kControlFd, payload, header.size)) end(init);
       if (control.header.size != sizeof control.header + sizeof control.fds) end(init);
@@ -300,6 +300,8 @@ extern "C" [[noreturn]] void init_main(long* stack) {
   init.own_pid_namespace = stack[0] > 1 && arguments[1][0] == '1';
   // The guest has our uid: it must not read or write this process's memory.
   sys(__NR_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
+  // They had to survive the exec that made this init; no guest may hold them.
+  if (is_failure(sys(__NR_close_range, kControlFd, ~0U, CLOSE_RANGE_CLOEXEC))) exit(125);
   if (!init.own_pid_namespace) sys(__NR_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   sys(__NR_rt_sigprocmask, SIG_SETMASK, &kAllSignals, nullptr, 8);
   const std::uint64_t child_signal = 1ULL << (SIGCHLD - 1);

@@ -16,8 +16,8 @@
 #include "base/syscall.h"
 #include "base/uapi.h"
 #include "launcher/init_image.h"
-#include "layers/process.h"
 #include "launcher/request.h"
+#include "layers/process.h"
 
 namespace belljar {
 namespace {
@@ -133,8 +133,7 @@ Status wait_for_child(int error_fd, int control_fd) {
   pollfd fds[2] = {{.fd = error_fd, .events = POLLIN, .revents = 0},
                    {.fd = control_fd, .events = POLLIN, .revents = 0}};
   if (retry([&] { return ::poll(fds, 2, -1); }) < 0) return fail("wait for init", errno);
-  if ((fds[0].revents & POLLIN) != 0)
-    return std::unexpected(setup_error(error_fd));
+  if ((fds[0].revents & POLLIN) != 0) return std::unexpected(setup_error(error_fd));
   return {};
 }
 
@@ -159,7 +158,6 @@ Result<Jar> Jar::start(const Plan& plan, const Command* first) {
   jar.phases_ = std::make_unique<PhaseClock>();
   jar.environment_ = plan.environment;
   jar.workdir_ = plan.layout.workdir;
-  jar.made_ = plan.layout.made;
   jar.pid_namespace_ = plan.pid_namespace;
   TRY(jar.launch(plan, first));
   return jar;
@@ -174,7 +172,8 @@ Status Jar::launch(const Plan& plan, const Command* first) {
   Fd init_end = TRY(keep_high(sockets[1], "keep init's socket"));
   Pipe error = TRY(make_pipe());
   error.write = TRY(keep_high(error.write.release(), "keep the error pipe"));
-  Fd self = TRY(keep_high(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)), "pidfd_open"));
+  Fd self =
+      TRY(keep_high(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)), "pidfd_open"));
   const bool as_root = plan.identity && plan.identity->root;
   Fd go;
   if (as_root) go = TRY(keep_high(::eventfd(0, EFD_CLOEXEC), "eventfd"));
@@ -220,8 +219,8 @@ Status Jar::launch(const Plan& plan, const Command* first) {
   init_end.reset();
   error.write.reset();
   if (status)
-    status = wait_until_ready(error.read.get(), control_.get(),
-                              plan.watchdog ? &watchdog_ : nullptr);
+    status =
+        wait_until_ready(error.read.get(), control_.get(), plan.watchdog ? &watchdog_ : nullptr);
   if (!status) {
     end();  // before the memory that the child may still use goes
     return status;
@@ -236,7 +235,6 @@ Jar::Jar(Jar&& other) noexcept { *this = std::move(other); }
 Jar& Jar::operator=(Jar&& other) noexcept {
   std::swap(environment_, other.environment_);
   std::swap(workdir_, other.workdir_);
-  std::swap(made_, other.made_);
   std::swap(control_, other.control_);
   std::swap(init_, other.init_);
   std::swap(group_, other.group_);
@@ -287,8 +285,6 @@ rusage Jar::end() {
   // for that. ECHILD: the caller reaps all its children itself.
   retry([&] { return ::wait4(init_, nullptr, __WALL, &used); });
   init_ = -1;
-  for (const std::string& folder : made_) ::rmdir(folder.c_str());  // only if still empty
-  made_.clear();
   return used;
 }
 

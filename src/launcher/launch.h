@@ -64,7 +64,6 @@ class Jar {
 
   std::vector<std::string> environment_;
   std::string workdir_;
-  std::vector<std::string> made_;
   Fd control_;
   pid_t init_ = -1;
   cgroup::Group group_;

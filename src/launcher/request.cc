@@ -47,7 +47,8 @@ Result<std::string> encode_spawn(const Command& command, std::uint32_t id,
   std::string payload;
   append(payload, &spawn, sizeof spawn);
   payload.append(workdir.empty() ? "/" : workdir).push_back('\0');
-  for (const std::vector<std::string>* list : {&std::as_const(paths), &command.arguments, &environment})
+  for (const std::vector<std::string>* list :
+       {&std::as_const(paths), &command.arguments, &environment})
     for (const std::string& text : *list) {
       if (text.find('\0') != std::string::npos) return fail("an argument holds a NUL byte");
       payload.append(text).push_back('\0');

@@ -136,8 +136,7 @@ class Supervisor {
       outcome_.peak_memory_kb = std::max(outcome_.peak_memory_kb, std::min(used, limit) / 1024);
       if (used > limit) over(Reason::out_of_memory);
     }
-    if (limits.cpu_secs &&
-        jar_.watchdog()->cpu_time() > std::chrono::seconds(*limits.cpu_secs))
+    if (limits.cpu_secs && jar_.watchdog()->cpu_time() > std::chrono::seconds(*limits.cpu_secs))
       over(Reason::cpu_limit);
     return {};
   }
@@ -164,7 +163,8 @@ class Supervisor {
     outcome_.losses = plan_.losses;
     const PhaseClock& clock = jar_.phases();
     for (std::size_t i = 1; i < clock.count; ++i)
-      outcome_.phases.emplace_back(clock.names[i], microseconds((clock.at[i] - clock.at[i - 1]) / 1000));
+      outcome_.phases.emplace_back(clock.names[i],
+                                   microseconds((clock.at[i] - clock.at[i - 1]) / 1000));
     return std::move(outcome_);
   }
 
@@ -185,11 +185,20 @@ class Supervisor {
                                                      : Reason::signaled;
     }
     switch (outcome_.reason) {
-      case Reason::timeout: outcome_.limits_hit.emplace_back("timeout"); break;
-      case Reason::out_of_memory: outcome_.limits_hit.emplace_back("max_memory_mb"); break;
-      case Reason::cpu_limit: outcome_.limits_hit.emplace_back("max_cpu_secs"); break;
-      case Reason::file_size_limit: outcome_.limits_hit.emplace_back("max_file_sz_mb"); break;
-      default: break;
+      case Reason::timeout:
+        outcome_.limits_hit.emplace_back("timeout");
+        break;
+      case Reason::out_of_memory:
+        outcome_.limits_hit.emplace_back("max_memory_mb");
+        break;
+      case Reason::cpu_limit:
+        outcome_.limits_hit.emplace_back("max_cpu_secs");
+        break;
+      case Reason::file_size_limit:
+        outcome_.limits_hit.emplace_back("max_file_sz_mb");
+        break;
+      default:
+        break;
     }
     if (jar_.group().pids_limit_hit()) outcome_.limits_hit.emplace_back("max_procs");
   }
@@ -208,6 +217,13 @@ class Supervisor {
   Outcome outcome_;
 };
 
+Result<Outcome> supervise(const Plan& plan, const Command& command, Jar jar,
+                          Supervision supervision) {
+  Supervisor supervisor(plan, command, std::move(jar));
+  if (supervision.forward_signals) TRY(supervisor.watch_signals());
+  return supervisor.run();
+}
+
 }  // namespace
 
 sigset_t supervised_signals() {
@@ -218,21 +234,43 @@ sigset_t supervised_signals() {
 }
 
 Result<Outcome> run(const Plan& plan, const Command& command, Supervision supervision) {
-  Jar jar = TRY(Jar::start(plan, &command));
-  Supervisor supervisor(plan, command, std::move(jar));
-  if (supervision.forward_signals) TRY(supervisor.watch_signals());
-  return supervisor.run();
+  return supervise(plan, command, TRY(Jar::start(plan, &command)), supervision);
+}
+
+Result<Outcome> run(const Policy& policy, const Caller& caller, const Command& command,
+                    Supervision supervision,
+                    const std::function<Status(const Plan&)>& about_to_run) {
+  Host host = assume_host();
+  for (;;) {
+    Plan plan = TRY(resolve(policy, host, caller));
+    TRY(refuse_lost_promises(plan));
+    TRY(about_to_run(plan));
+    Result<Jar> jar = Jar::start(plan, &command);
+    if (!jar && !host.measured) {
+      host = probe_host();
+      continue;
+    }
+    if (!jar) return std::unexpected(jar.error());
+    return supervise(plan, command, std::move(*jar), supervision);
+  }
 }
 
 std::string_view name(Reason reason) {
   switch (reason) {
-    case Reason::exited: return "exited";
-    case Reason::signaled: return "signaled";
-    case Reason::timeout: return "timeout";
-    case Reason::out_of_memory: return "out of memory";
-    case Reason::cpu_limit: return "cpu limit";
-    case Reason::file_size_limit: return "file size limit";
-    case Reason::not_started: return "not started";
+    case Reason::exited:
+      return "exited";
+    case Reason::signaled:
+      return "signaled";
+    case Reason::timeout:
+      return "timeout";
+    case Reason::out_of_memory:
+      return "out of memory";
+    case Reason::cpu_limit:
+      return "cpu limit";
+    case Reason::file_size_limit:
+      return "file size limit";
+    case Reason::not_started:
+      return "not started";
   }
   return "?";
 }

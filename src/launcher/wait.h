@@ -19,4 +19,11 @@ sigset_t supervised_signals();
 
 Result<Outcome> run(const Plan& plan, const Command& command, Supervision supervision = {});
 
+// Plans for a host that is supposed to have everything, and only if that does not
+// start looks at what this one really has and plans again. `about_to_run` sees the
+// plan before each try, and may refuse it.
+Result<Outcome> run(const Policy& policy, const Caller& caller, const Command& command,
+                    Supervision supervision,
+                    const std::function<Status(const Plan&)>& about_to_run);
+
 }  // namespace belljar

@@ -66,12 +66,13 @@ void Watchdog::each_process(F&& f) {
   if (!copy) return;
   std::unique_ptr<DIR, int (*)(DIR*)> dir(::fdopendir(copy.release()), ::closedir);
   while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr)
-    if (std::isdigit(static_cast<unsigned char>(entry->d_name[0])) != 0) f(std::string(entry->d_name));
+    if (std::isdigit(static_cast<unsigned char>(entry->d_name[0])) != 0)
+      f(std::string(entry->d_name));
 }
 
 std::uint64_t Watchdog::memory_bytes(std::uint64_t limit) {
   std::uint64_t other = 0;
-  struct statfs fs {};
+  struct statfs fs{};
   if (::fstatfs(tmpfs_.get(), &fs) == 0)
     other += (fs.f_blocks - fs.f_bfree) * static_cast<std::uint64_t>(fs.f_bsize);
   // Lines of: key shmid perms size cpid lpid nattch uid gid cuid cgid times rss swap.
@@ -104,7 +105,8 @@ std::chrono::milliseconds Watchdog::cpu_time() {
   std::uint64_t ticks = 0;
   each_process([&](const std::string& pid) {
     std::string text = read_at(proc_.get(), pid + "/stat");
-    std::string_view after_name = std::string_view(text).substr(std::min(text.rfind(')') + 1, text.size()));
+    std::string_view after_name =
+        std::string_view(text).substr(std::min(text.rfind(')') + 1, text.size()));
     // Counted from the state: utime and stime are 11 and 12, the reaped children's 13, 14.
     const int last = pid == "1" ? 14 : 12;
     for (int field = 11; field <= last; ++field) ticks += number(word(after_name, field));

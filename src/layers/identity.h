@@ -27,6 +27,7 @@ namespace belljar::identity {
 inline constexpr uid_t kFirstJarUid = 1879048192;
 
 struct Support {
+  bool root = false;  // the caller is
   bool user_namespaces = true;
   std::string why_not;  // when they are missing
 };
@@ -41,6 +42,7 @@ struct Plan {
 };
 
 Support probe();
+Support assume();  // without trying
 // nullopt: the guest stays who the caller is, with no namespace of its own.
 std::optional<Plan> resolve(const Policy& policy, const Support& host);
 // The parent's part, where the caller is root: the jar's uid, from its init's pid.

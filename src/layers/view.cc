@@ -39,7 +39,7 @@ int open_inside(const char* path) noexcept {
 }
 
 bool same_inode(int fd, const Op& op) noexcept {
-  struct stat st {};
+  struct stat st{};
   return ::fstat(fd, &st) == 0 && st.st_dev == op.dev && st.st_ino == op.ino;
 }
 
@@ -73,9 +73,9 @@ class Builder {
       host_root = open_tree(AT_FDCWD, "/", AT_RECURSIVE);
       child_.must(host_root >= 0, "view: open_tree /");
     }
-    child_.must(::mount("tmpfs", staging, "tmpfs", MS_NOSUID | MS_NODEV,
-                        plan_.tmpfs_options.c_str()) == 0,
-                "view: mount tmpfs");
+    child_.must(
+        ::mount("tmpfs", staging, "tmpfs", MS_NOSUID | MS_NODEV, plan_.tmpfs_options.c_str()) == 0,
+        "view: mount tmpfs");
     base_fd_ = ::open(staging, O_PATH | O_DIRECTORY | O_CLOEXEC);
     child_.must(base_fd_ >= 0, "view: open tmpfs");
     child_.must(::mkdirat(base_fd_, "root", 0755) == 0, "view: mkdir root");
@@ -177,8 +177,9 @@ class Builder {
     if (op.append == Text::Append::user) line = late_.user;
     if (op.append == Text::Append::group) line = late_.group;
     for (std::string_view part : {std::string_view(op.source), line})
-      child_.must(::write(file.get(), part.data(), part.size()) == static_cast<ssize_t>(part.size()),
-                  "view: fill file", op.target.c_str());
+      child_.must(
+          ::write(file.get(), part.data(), part.size()) == static_cast<ssize_t>(part.size()),
+          "view: fill file", op.target.c_str());
   }
 
   void cover_file(const Op& op) noexcept {
@@ -206,9 +207,9 @@ class Builder {
   void mount_proc(const Op& op) noexcept {
     Fd context(static_cast<int>(::syscall(SYS_fsopen, "proc", FSOPEN_CLOEXEC)));
     child_.must(bool(context), "view: open proc");
-    child_.must(::syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) ==
-                    0,
-                "view: create proc");
+    child_.must(
+        ::syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) == 0,
+        "view: create proc");
     Fd proc(static_cast<int>(::syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC,
                                        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)));
     child_.must(bool(proc), "view: mount proc");

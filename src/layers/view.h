@@ -33,19 +33,19 @@ struct Support {
 
 enum class Step {
   make_dir,
-  make_symlink,   // text: where to
-  make_file,      // text: content
-  cover_file,     // the same over a file of the host
-  bind,           // a tree of the host onto `target`
-  private_dir,    // an empty writable folder onto `target`
-  hide_dir,       // an empty unreadable folder onto `target`
+  make_symlink,  // text: where to
+  make_file,     // text: content
+  cover_file,    // the same over a file of the host
+  bind,          // a tree of the host onto `target`
+  private_dir,   // an empty writable folder onto `target`
+  hide_dir,      // an empty unreadable folder onto `target`
   hide_file,
   mount_proc,
-  host_proc,      // bind the host's: only where a new one cannot be mounted
+  host_proc,  // bind the host's: only where a new one cannot be mounted
   mount_devpts,
   lock_if_there,  // make what is at `target` read-only, if it exists
   hide_if_there,
-  seal,           // nothing can be added to the mount at `target` any more
+  seal,  // nothing can be added to the mount at `target` any more
 };
 
 struct Op {
@@ -83,8 +83,8 @@ Status show_as_owned_by(const Plan& plan, uid_t jar_uid, std::span<const int> tr
 
 // What is known only once the jar has a pid.
 struct Late {
-  std::span<int> trees;    // opened by the parent, or -1: the child must
-  std::string_view user;   // lines for /etc/passwd and /etc/group
+  std::span<int> trees;   // opened by the parent, or -1: the child must
+  std::string_view user;  // lines for /etc/passwd and /etc/group
   std::string_view group;
 };
 

@@ -141,7 +141,7 @@ void add_dev(Writer& writer, const Layout& layout) {
 
 std::string find_staging() {
   for (const char* dir : {"/tmp", "/mnt", "/usr"}) {
-    struct stat st {};
+    struct stat st{};
     if (::lstat(dir, &st) == 0 && S_ISDIR(st.st_mode)) return dir;
   }
   return "/";
@@ -230,7 +230,8 @@ Plan resolve(const Layout& layout, const Support& host, std::uint64_t tmpfs_mb) 
   if (tmpfs_mb != 0) {
     plan.tmpfs_options += ",size=" + std::to_string(tmpfs_mb) + "m";
     // An inode takes about a kilobyte of kernel memory that no size counts.
-    plan.tmpfs_options += ",nr_inodes=" + std::to_string(std::max<std::uint64_t>(tmpfs_mb * 256, 4096));
+    plan.tmpfs_options +=
+        ",nr_inodes=" + std::to_string(std::max<std::uint64_t>(tmpfs_mb * 256, 4096));
   }
   return plan;
 }

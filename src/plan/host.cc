@@ -13,7 +13,7 @@ Host probe_host() {
 }
 
 Host assume_host() {
-  return {.identity = {},
+  return {.identity = identity::assume(),
           .view = {},
           .net = {},
           .landlock = landlock::probe(),  // one system call

@@ -8,15 +8,26 @@
 
 #include "base/file.h"
 #include "plan/paths.h"
+#include "plan/scratch.h"
 #include "plan/toolchains.h"
 
 namespace belljar {
 namespace {
 
 // What an installed program needs to run. Missing ones are skipped.
-constexpr const char* kSystem[] = {
-    "/usr", "/bin",  "/sbin", "/lib",  "/lib32", "/lib64",          "/libx32",
-    "/etc", "/opt",  "/nix",  "/snap", "/home/linuxbrew", "/sys/devices/system"};
+constexpr const char* kSystem[] = {"/usr",
+                                   "/bin",
+                                   "/sbin",
+                                   "/lib",
+                                   "/lib32",
+                                   "/lib64",
+                                   "/libx32",
+                                   "/etc",
+                                   "/opt",
+                                   "/nix",
+                                   "/snap",
+                                   "/home/linuxbrew",
+                                   "/sys/devices/system"};
 constexpr const char* kRuntime[] = {
     "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/share",
     "/usr/local/bin", "/usr/local/sbin", "/usr/local/lib", "/bin", "/sbin", "/lib", "/lib32",
@@ -32,8 +43,11 @@ enum class Asked { by_name, found };  // a grant of the person's, or one of ours
 class Builder {
  public:
   Builder(const Policy& policy, const Caller& caller, LayoutOptions options)
-      : policy_(policy), files_(policy.files), caller_(caller), options_(options),
-        root_(::geteuid() == 0) {}
+      : policy_(policy),
+        files_(policy.files),
+        caller_(caller),
+        options_(options),
+        root_(options.root) {}
 
   Result<Layout> build() {
     layout_.whole_root = files_.reads == Reads::everything;
@@ -48,11 +62,13 @@ class Builder {
     TRY(add_cache());
     TRY(add_credentials());
     if (layout_.whole_root && !files_.other_homes) hide_homes();
+    if (!options_.view) TRY(do_without_view());
     drop_covered();
     TRY(add_exceptions());
     TRY(open_places());
     if (files_.reads == Reads::runtime) add_minimal_etc();
     if (root_ && options_.view) add_jar_user();
+    layout_.lost_exceptions = lost_exception_;
     std::ranges::stable_sort(layout_.places, {}, [](const Place& p) { return p.inside.size(); });
     return std::move(layout_);
   }
@@ -64,7 +80,7 @@ class Builder {
     Traced traced = TRY(tracer_.trace(path));
     for (Link& link : traced.links) add_link(std::move(link));
     Place place{.path = traced.path,
-                .inside = inside.empty() ? traced.path : std::move(inside),
+                .inside = inside.empty() || !options_.view ? traced.path : std::move(inside),
                 .access = access,
                 .from = std::string(from),
                 .fd = {},
@@ -100,9 +116,23 @@ class Builder {
 
   void add_toolchains() {
     Toolchains toolchains = find_toolchains(caller_, tracer_);
-    for (const std::string& folder : toolchains.folders)
-      (void)add(folder, Access::read, "toolchain", Asked::found);  // gone since: not needed
     secrets_ = std::move(toolchains.secrets);
+    for (const std::string& folder : toolchains.folders) add_toolchain(folder);
+  }
+
+  // Only a view can hide a token inside a folder. Without one, everything in the
+  // folder is granted but that.
+  void add_toolchain(const std::string& folder) {
+    const bool has_secret = std::ranges::any_of(secrets_, [&](const std::string& secret) {
+      return is_below(secret, folder) && ::access(secret.c_str(), F_OK) == 0;
+    });
+    if (options_.view || !has_secret) {
+      (void)add(folder, Access::read, "toolchain", Asked::found);  // gone since: not needed
+      return;
+    }
+    for (const std::string& path : expand_glob(folder + "/*"))
+      if (std::ranges::find(secrets_, path) == secrets_.end())
+        (void)add(path, Access::read, "toolchain", Asked::found);
   }
 
   // ---- what the person asked for ----
@@ -111,7 +141,10 @@ class Builder {
     Result<Traced> traced = tracer_.trace(files_.workdir);
     if (!traced)
       return fail("workdir " + files_.workdir, traced.error().err, "-C names another one");
-    layout_.workdir = files_.workdir_inside.empty() ? traced->path : files_.workdir_inside;
+    if (!S_ISDIR(traced->st.st_mode))
+      return fail("workdir " + files_.workdir + " is not a folder", 0, "-C names another one");
+    const bool moved = options_.view && !files_.workdir_inside.empty();
+    layout_.workdir = moved ? files_.workdir_inside : traced->path;
     if (files_.workdir_access == Access::hide)
       layout_.folders.push_back(layout_.workdir);
     else
@@ -125,7 +158,8 @@ class Builder {
       if (grant.access == Access::hide || grant.access == Access::protect) continue;
       if (grant.access == Access::write) TRY(make_missing(grant.path));
       Status added = add(grant.path, grant.access, grant.from, Asked::by_name);
-      if (!added) TRY(complain(grant.from + ": " + grant.path + " cannot be opened", added.error()));
+      if (!added)
+        TRY(complain(grant.from + ": " + grant.path + " cannot be opened", added.error()));
     }
     return {};
   }
@@ -133,7 +167,7 @@ class Builder {
   // An allowed write path that does not exist is made, and removed again if it
   // stayed empty.
   Status make_missing(const std::string& path) {
-    struct stat st {};
+    struct stat st{};
     if (::stat(path.c_str(), &st) == 0) return {};
     if (!options_.make_folders) {
       layout_.warnings.push_back(path + " does not exist and would be made");
@@ -143,7 +177,7 @@ class Builder {
     if (slash != 0 && slash != path.npos) TRY(make_missing(path.substr(0, slash)));
     if (::mkdir(path.c_str(), 0777) < 0) return fail("make " + path, errno);
     tracer_ = {};  // it may remember that this was not there
-    layout_.made.insert(layout_.made.begin(), path);
+    layout_.leftovers.add_folder(path);
     return {};
   }
 
@@ -205,8 +239,9 @@ class Builder {
     if (!source) return fail("credential: " + credential.source, source.error().err);
     std::string destination = normalise(credential.destination);
     const bool placed = std::ranges::any_of(
-        std::array{layout_.home, layout_.workdir, layout_.cache},
-        [&](const std::string& tree) { return !tree.empty() && is_below(destination, tree) && destination != tree; });
+        std::array{layout_.home, layout_.workdir, layout_.cache}, [&](const std::string& tree) {
+          return !tree.empty() && is_below(destination, tree) && destination != tree;
+        });
     if (!placed)
       return fail("credential: " + credential.destination + " is outside home, workdir and cache",
                   0, "choose a destination below the home folder");
@@ -234,6 +269,30 @@ class Builder {
     return result.empty() ? "/" : result;
   }
 
+  // Without a root of its own the guest's private folders are real ones, made for
+  // it and removed after it; TMPDIR and HOME lead there.
+  Status do_without_view() {
+    if (!layout_.private_dirs.empty()) {
+      std::string scratch = TRY(make_scratch_folder());
+      layout_.leftovers.add_scratch(scratch);
+      for (PrivateDir& dir : std::exchange(layout_.private_dirs, {})) {
+        std::string path = scratch + (dir.inside == "/tmp" ? "/tmp" : "/home");
+        if (dir.inside != "/tmp" && dir.inside != layout_.home) continue;
+        if (::mkdir(path.c_str(), 0700) < 0) return fail("make " + path, errno);
+        TRY(add(path, Access::write, "private", Asked::by_name));
+        (dir.inside == "/tmp" ? layout_.tmp : layout_.home) = path;
+      }
+    }
+    if (layout_.whole_root) return {};
+    if (options_.outside_proc) {
+      add_if_there("/proc");
+      // Semaphores and shared memory have names there, also other programs'.
+      (void)add("/dev/shm", Access::write, "system", Asked::found);
+    }
+    (void)add("/dev/pts", Access::write, "system", Asked::found);
+    return {};
+  }
+
   // ---- the whole ----
   bool is_granted(std::string_view inside) const {
     return std::ranges::any_of(layout_.places, [&](const Place& place) {
@@ -244,7 +303,7 @@ class Builder {
   // With the whole root shown, other people's homes are not; the caller's own is
   // as the policy says.
   void hide_homes() {
-    struct stat st {};
+    struct stat st{};
     if (::stat("/home", &st) == 0) layout_.private_dirs.push_back({"/home", 0755});
   }
 
@@ -325,6 +384,10 @@ class Builder {
   }
 
   Status hide(const std::string& path, const std::string& from) {
+    if (!options_.view) {
+      lost_exception_ = lost_exception_ || from != "secret";
+      return {};
+    }
     Result<Traced> traced = tracer_.trace(path);
     if (!traced) return {};  // what is not there needs no hiding
     if (traced->path == caller_.home && from == "profile") return {};
@@ -345,6 +408,8 @@ class Builder {
   }
 
   Status protect(const std::string& path) {
+    lost_exception_ = lost_exception_ || !options_.view;
+    if (!options_.view) return {};
     Result<Traced> traced = tracer_.trace(path);
     if (!traced)
       return complain("protect: " + path + " does not exist and cannot be protected",
@@ -397,7 +462,8 @@ class Builder {
     layout_.texts.push_back({"/etc/group", groups});
     layout_.texts.push_back({"/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"});
     layout_.texts.push_back({"/etc/resolv.conf", ""});
-    layout_.texts.push_back({"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"});
+    layout_.texts.push_back(
+        {"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"});
   }
 
   // The jar's uid has a name inside, as every user has.
@@ -423,6 +489,7 @@ class Builder {
   Tracer tracer_;
   Layout layout_;
   std::vector<std::string> secrets_;
+  bool lost_exception_ = false;
 };
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace belljar {
 namespace {
 
-constexpr int kMaxLinks = 40;            // the kernel's own limit
+constexpr int kMaxLinks = 40;              // the kernel's own limit
 constexpr std::size_t kMaxWalk = 200'000;  // entries of a tree that are looked at
 
 std::vector<std::string> split(std::string_view path) {
@@ -47,7 +47,7 @@ void each_entry(const std::string& folder, F&& f) {
 
 bool is_dir(const std::string& path, unsigned char type) {
   if (type != DT_UNKNOWN) return type == DT_DIR;
-  struct stat st {};
+  struct stat st{};
   return ::lstat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
 }
 
@@ -68,7 +68,7 @@ class Globber {
     }
     if (names[0].find_first_of("*?[") == std::string::npos) {
       std::string path = join(folder, names[0]);
-      struct stat st {};
+      struct stat st{};
       if (::lstat(path.c_str(), &st) == 0) match(path, names.subspan(1));
       return;
     }
@@ -166,7 +166,7 @@ OtherNames other_names(const struct stat& file, const std::string& tree) {
         folders.push_back(std::move(path));
         return;
       }
-      struct stat st {};
+      struct stat st{};
       if (::lstat(path.c_str(), &st) == 0 && st.st_dev == file.st_dev && st.st_ino == file.st_ino)
         names.paths.push_back(std::move(path));
     });
