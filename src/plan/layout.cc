@@ -351,7 +351,7 @@ class Builder {
   Status open_places() {
     for (Place& place : layout_.places) {
       place.fd = TRY(open_path(place.path.c_str(), O_PATH | O_NOFOLLOW));
-      struct stat st {};
+      struct stat st{};
       if (::fstat(place.fd.get(), &st) < 0) return fail("stat " + place.path, errno);
       if (st.st_dev != place.st.st_dev || st.st_ino != place.st.st_ino)
         return fail("open " + place.path + ": it was replaced meanwhile", ESTALE, "try again");

@@ -95,8 +95,10 @@ const Tracer::Seen& Tracer::look(const std::string& path) {
     seen.err = errno;
   } else if (S_ISLNK(seen.st.st_mode)) {
     Result<std::string> text = read_link(path);
-    if (text) seen.link = std::move(*text);
-    else seen.err = text.error().err;
+    if (text)
+      seen.link = std::move(*text);
+    else
+      seen.err = text.error().err;
   }
   return seen;
 }

@@ -19,7 +19,7 @@ namespace belljar {
 struct Traced {
   std::string path;         // canonical
   std::vector<Link> links;  // each at its canonical place
-  struct stat st {};
+  struct stat st{};
 };
 
 // Follows paths, and looks at no path twice: those of a plan have most of their
@@ -32,7 +32,7 @@ class Tracer {
  private:
   struct Seen {
     int err = 0;
-    struct stat st {};
+    struct stat st{};
     std::string link;  // what it says, if it is one
   };
   const Seen& look(const std::string& path);
