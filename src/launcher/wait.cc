@@ -247,7 +247,7 @@ Result<Outcome> run(const Policy& policy, const Caller& caller, const Command& c
     TRY(about_to_run(plan));
     Result<Jar> jar = Jar::start(plan, &command);
     if (!jar && !host.measured) {
-      host = probe_host();
+      host = probe_host(caller);
       continue;
     }
     if (!jar) return std::unexpected(jar.error());

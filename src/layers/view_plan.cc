@@ -10,6 +10,8 @@
 #include <set>
 
 #include "base/probe.h"
+#include "layers/identity.h"
+#include "layers/idmap.h"
 #include "layers/view.h"
 
 namespace belljar::view {
@@ -165,9 +167,17 @@ int mount_proc_in_grandchild() {
   return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 }
 
+int show_as_somebody_elses(const std::string& path) {
+  const Fd tree(static_cast<int>(
+      ::syscall(SYS_open_tree, AT_FDCWD, path.c_str(), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));
+  if (!tree) return errno;
+  Status shown = idmap::Maps(identity::kFirstJarUid).show(tree.get(), path);
+  return shown ? 0 : shown.error().err;
+}
+
 }  // namespace
 
-Support probe() {
+Support probe(const std::string& workdir) {
   Support support;
   Tried mounts = try_in_child([] {
     return in_new_namespaces([] {
@@ -179,6 +189,11 @@ Support probe() {
   Tried proc = try_in_child([] { return in_new_namespaces(mount_proc_in_grandchild); });
   support.proc = proc.ok();
   support.why_no_proc = proc.reason();
+  if (::geteuid() == 0) {
+    Tried idmap = try_in_child([&] { return show_as_somebody_elses(workdir); });
+    support.idmap = idmap.ok();
+    support.why_no_idmap = idmap.reason();
+  }
   return support;
 }
 

@@ -134,7 +134,7 @@ class Builder {
     Result<Traced> traced = trace(files_.workdir);
     if (!traced)
       return fail("workdir " + files_.workdir, traced.error().err, "-C names another one");
-    struct stat st {};
+    struct stat st{};
     if (::stat(traced->path.c_str(), &st) < 0 || !S_ISDIR(st.st_mode))
       return fail("workdir " + files_.workdir + " is not a folder", 0, "-C names another one");
     const bool moved = options_.view && !files_.workdir_inside.empty();
@@ -265,7 +265,7 @@ class Builder {
   // Without a root of its own the guest's private folders are real ones, made for
   // it and removed after it; TMPDIR and HOME lead there.
   Status do_without_view() {
-    if (!layout_.private_dirs.empty()) {
+    if (!layout_.private_dirs.empty() && options_.make_folders) {
       std::string scratch = TRY(make_scratch_folder());
       layout_.leftovers.add_scratch(scratch);
       for (PrivateDir& dir : std::exchange(layout_.private_dirs, {})) {
