@@ -1,0 +1,473 @@
+"""What every suite that runs belljar needs: who runs it, where, and what came of it.
+
+    identity   root, or an ordinary user made for the tests
+    scene      a place on the host with a workdir, a home with secrets, a neighbour
+    runner     `Jar` runs a command under belljar, `Outside` the same without it
+    run        exit code, output and report of one command
+
+The binary is named by BELLJAR. Needs nothing but Python's own library.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import itertools
+import json
+import os
+import pathlib
+import pwd
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+PROFILES = ("developer", "restricted", "public-bot")
+OWN_FAILURE = 125  # belljar's, not the guest's
+TIMED_OUT = 124
+TEST_USER = "belljar-test"
+MADE_BY_US = "made by the belljar tests"
+NEIGHBOUR_UID = 65534
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+
+
+def binary() -> str:
+    path = os.environ.get("BELLJAR")
+    if not path or not os.access(path, os.X_OK):
+        raise RuntimeError("BELLJAR must name the belljar binary")
+    return os.path.abspath(path)
+
+
+# ---------------------------------------------------------------- identities
+
+
+@dataclasses.dataclass(frozen=True)
+class Identity:
+    """Who starts belljar."""
+
+    name: str  # "root" or "user", as in test ids
+    uid: int
+    gid: int
+    account: str
+    folder: str  # where its scenes are made
+
+    def command(self, argv: list[str]) -> list[str]:
+        """argv, so that it runs as this identity."""
+        if self.uid == os.geteuid():
+            return argv
+        return [
+            "/usr/bin/setpriv", f"--reuid={self.uid}", f"--regid={self.gid}", "--init-groups",
+            "--", *argv,
+        ]  # fmt: skip
+
+    def own(self, *paths: os.PathLike | str) -> None:
+        for path in paths:
+            os.chown(path, self.uid, self.gid, follow_symlinks=False)
+
+
+@contextlib.contextmanager
+def identities():
+    """{"root": ..., "user": ...}, as far as this process may be them; what was made is removed."""
+    with contextlib.ExitStack() as clean:
+        if os.geteuid() != 0:
+            me = pwd.getpwuid(os.geteuid())
+            folder = tempfile.mkdtemp(prefix=".belljar-test-", dir=me.pw_dir)
+            clean.callback(shutil.rmtree, folder, ignore_errors=True)
+            yield {"user": Identity("user", me.pw_uid, me.pw_gid, me.pw_name, folder)}
+            return
+        user = clean.enter_context(_test_user())
+        # Beside the homes and not below /tmp, which a jar has its own of anyway.
+        folder = tempfile.mkdtemp(prefix="belljar-test-root-", dir="/home")
+        clean.callback(shutil.rmtree, folder, ignore_errors=True)
+        os.chmod(folder, 0o755)
+        user_folder = tempfile.mkdtemp(prefix="belljar-test-", dir=user.pw_dir)
+        clean.callback(shutil.rmtree, user_folder, ignore_errors=True)
+        for path in (user.pw_dir, user_folder):
+            os.chmod(path, 0o755)
+        os.chown(user_folder, user.pw_uid, user.pw_gid)
+        yield {
+            "root": Identity("root", 0, 0, "root", folder),
+            "user": Identity("user", user.pw_uid, user.pw_gid, user.pw_name, user_folder),
+        }
+
+
+@contextlib.contextmanager
+def _test_user():
+    """Made when missing. Of several test runs at once the last takes it away, if one of them made it."""
+    with open("/run/lock/belljar-test", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            user = pwd.getpwnam(TEST_USER)
+        except KeyError:
+            subprocess.run(
+                ["/usr/sbin/useradd", "--create-home", f"--comment={MADE_BY_US}", "--shell=/bin/sh", TEST_USER],
+                check=True, capture_output=True,
+            )  # fmt: skip
+            user = pwd.getpwnam(TEST_USER)
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        try:
+            yield user
+        finally:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if user.pw_gecos == MADE_BY_US:
+                    remove = ["/usr/sbin/userdel", "--remove", TEST_USER]
+                    subprocess.run(remove, capture_output=True, check=False)
+
+
+# --------------------------------------------------------------------- scene
+
+
+class Scene:
+    """A place on the host, owned by an identity, that goes away with the test.
+
+    base/
+      home/                 HOME of the caller; .ssh/id_rsa, notes.txt
+        project/            .env
+          work/             the workdir
+      outside/              the caller's too, never granted
+      neighbour/            another user's home, for all to read
+
+    Everything may be read, and outside/ written, by everybody: what the guest
+    cannot reach it cannot reach because of belljar, not because of a mode.
+    """
+
+    def __init__(self, identity: Identity):
+        self.identity = identity
+        self.base = pathlib.Path(tempfile.mkdtemp(prefix="s-", dir=identity.folder))
+        self.home = self.base / "home"
+        self.project = self.home / "project"
+        self.workdir = self.project / "work"
+        self.outside = self.base / "outside"
+        self.neighbour = self.base / "neighbour"
+        self._numbers = itertools.count()
+        self._undo = contextlib.ExitStack()
+        self._undo.callback(shutil.rmtree, self.base, ignore_errors=True)
+        os.chmod(self.base, 0o755)
+        for folder in (self.home, self.project, self.workdir, self.outside, self.neighbour):
+            folder.mkdir(mode=0o755)
+        os.chmod(self.outside, 0o777)
+        self.identity.own(self.base, self.home, self.project, self.workdir, self.outside)
+        self.ssh_key = self.secret(self.home / ".ssh/id_rsa")
+        self.project_env = self.secret(self.project / ".env")
+        self.neighbours = self.secret(self.neighbour / "diary.txt")
+        if os.geteuid() == 0:
+            for path in (self.neighbour, self.neighbour / "diary.txt"):
+                os.chown(path, NEIGHBOUR_UID, NEIGHBOUR_UID)
+
+    def __enter__(self) -> Scene:
+        return self
+
+    def __exit__(self, *failure) -> None:
+        self._undo.close()
+
+    def on_exit(self, deed, *args, **named) -> None:
+        self._undo.callback(deed, *args, **named)
+
+    def file(self, path: os.PathLike | str, text: str | bytes = "", mode: int = 0o644) -> pathlib.Path:
+        """A file of the identity's; relative to the workdir; folders made as needed."""
+        path = self.workdir / path
+        for folder in reversed(path.parents):
+            if not folder.exists():
+                folder.mkdir(mode=0o755)
+                self.identity.own(folder)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        os.chmod(path, mode)
+        self.identity.own(path)
+        return path
+
+    def folder(self, path: os.PathLike | str, mode: int = 0o755) -> pathlib.Path:
+        path = self.workdir / path
+        for folder in reversed((path / "x").parents):
+            if not folder.exists():
+                folder.mkdir(mode=0o755)
+                self.identity.own(folder)
+        os.chmod(path, mode)
+        return path
+
+    def secret(self, path: os.PathLike | str, mode: int = 0o644) -> str:
+        """Plants a file with a text found nowhere else, and returns the text."""
+        text = f"belljar-secret-{secrets.token_hex(12)}"
+        self.file(path, text + "\n", mode)
+        return text
+
+    def spare(self, stem: str) -> pathlib.Path:
+        """A name in base that nobody has, for reports and sockets."""
+        return self.base / f"{stem}-{next(self._numbers)}"
+
+
+def snapshot(root: os.PathLike | str) -> dict[str, tuple]:
+    """Everything that can be seen at and below a path: to compare before and after."""
+    seen: dict[str, tuple] = {}
+
+    def look(path: str) -> None:
+        try:
+            info = os.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        content: object = None
+        kind = info.st_mode & 0o170000
+        if kind == 0o120000:
+            content = os.readlink(path)
+            # What the path means is what it leads to.
+            if path == os.fspath(root):
+                look(os.path.realpath(path))
+        elif kind == 0o100000:
+            content = pathlib.Path(path).read_bytes()
+        elif kind == 0o040000:
+            content = tuple(sorted(os.listdir(path)))
+            for name in content:
+                look(os.path.join(path, name))
+        attributes = tuple(sorted(os.listxattr(path, follow_symlinks=False)))
+        seen[os.path.relpath(path, root)] = (
+            info.st_mode, info.st_uid, info.st_gid, attributes, content,
+            (info.st_mtime_ns, info.st_nlink) if kind == 0o100000 else None,
+        )  # fmt: skip
+
+    look(os.fspath(root))
+    return seen
+
+
+# -------------------------------------------------------------------- runner
+
+
+@dataclasses.dataclass
+class Run:
+    argv: list[str]
+    exit: int  # as a shell counts: 128 + signal where a signal ended belljar itself
+    stdout: str
+    stderr: str
+    report: dict | None
+    seconds: float
+    hung: bool = False  # it had to be killed
+
+    def __str__(self) -> str:
+        return (
+            f"$ {' '.join(self.argv)}\nexit {self.exit} after {self.seconds:.1f} s"
+            f"{' (hung, killed)' if self.hung else ''}\n"
+            f"--- stdout\n{self.stdout[-4000:]}\n--- stderr\n{self.stderr[-4000:]}\n--- report\n{self.report}"
+        )
+
+
+class Runner:
+    """Runs commands for an identity in a scene's workdir, with a clean environment."""
+
+    def __init__(self, scene: Scene):
+        self.scene = scene
+        self.identity = scene.identity
+
+    def argv(self, command, policy, report) -> list[str]:
+        raise NotImplementedError
+
+    def inside(self, path: os.PathLike | str) -> str:
+        """A path of the host as the command sees it."""
+        return os.fspath(path)
+
+    def environment(self, extra: dict[str, str] | None = None) -> dict[str, str]:
+        return {
+            "PATH": SYSTEM_PATH,
+            "HOME": os.fspath(self.scene.home),
+            "USER": self.identity.account,
+            "LOGNAME": self.identity.account,
+            "LANG": "C.UTF-8",
+            **(extra or {}),
+        }
+
+    def start(self, command, *, policy=(), env=None, report=None, cwd=None, **popen) -> subprocess.Popen:
+        """Starts it, in a session of its own, so that what it does to its group stops there."""
+        popen.setdefault("stdin", subprocess.DEVNULL)
+        popen.setdefault("stdout", subprocess.PIPE)
+        popen.setdefault("stderr", subprocess.PIPE)
+        popen.setdefault("start_new_session", True)
+        return subprocess.Popen(
+            self.identity.command(self.argv(list(map(os.fspath, command)), policy, report)),
+            cwd=cwd or self.scene.workdir, env=self.environment(env), **popen,
+        )  # fmt: skip
+
+    def run(self, command, *, policy=(), env=None, timeout=30.0, input=None, report=None, **popen) -> Run:
+        report = report or self.scene.spare("report.json")
+        if input is not None:
+            popen["stdin"] = subprocess.PIPE
+        begin = time.monotonic()
+        process = self.start(command, policy=policy, env=env, report=report, **popen)
+        hung = False
+        try:
+            out, err = process.communicate(input, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            hung = True
+            # The group is this command's own.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
+            try:
+                out, err = process.communicate(timeout=5)
+            except subprocess.TimeoutExpired:
+                out, err = b"", b"(its output stayed open)"
+        code = process.returncode
+        return Run(
+            argv=process.args,
+            exit=128 - code if code < 0 else code,
+            stdout=(out or b"").decode(errors="surrogateescape"),
+            stderr=(err or b"").decode(errors="surrogateescape"),
+            report=_load(report),
+            seconds=time.monotonic() - begin,
+            hung=hung,
+        )
+
+
+class Jar(Runner):
+    """Under belljar."""
+
+    def __init__(self, scene: Scene, profile: str | None = None):
+        super().__init__(scene)
+        self.profile = profile
+
+    def argv(self, command, policy, report):
+        flags = [] if self.profile is None else [f"--profile={self.profile}"]
+        if report is not None:
+            flags.append(f"--report={report}")
+        return [binary(), "exec", *flags, *policy, "--", *command]
+
+    def inside(self, path):
+        path = pathlib.PurePath(path)
+        if self.profile == "public-bot" and path.is_relative_to(self.scene.workdir):
+            return os.fspath("/workspace" / path.relative_to(self.scene.workdir))
+        return os.fspath(path)
+
+
+class Outside(Runner):
+    """Without belljar: what the same command does there is the control. A policy means nothing."""
+
+    prefix: tuple[str, ...] = ()  # such as `unshare --mount`, for what must not touch the machine
+
+    def argv(self, command, policy, report):
+        return [*self.prefix, *command]
+
+
+def _load(path: pathlib.Path) -> dict | None:
+    return json.loads(path.read_bytes()) if path.is_file() and path.stat().st_size else None
+
+
+def losses(report: dict | None) -> set[str]:
+    """The promises that the plan itself says it does not keep on this host."""
+    return {loss["promise"] for loss in (report or {}).get("losses", [])}
+
+
+# ------------------------------------------------------------- on the host's side
+
+
+class Listener:
+    """A service of the host's, which notes who called. For TCP, UDP and Unix sockets."""
+
+    def __init__(self, family: int, kind: int, address, identity: Identity | None = None):
+        self.calls: list[bytes] = []
+        self.socket = socket.socket(family, kind)
+        if family in (socket.AF_INET, socket.AF_INET6):
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(address)
+        if family == socket.AF_UNIX and isinstance(address, str) and not address.startswith("\0"):
+            os.chmod(address, 0o777)
+            if identity:
+                identity.own(address)
+        if kind == socket.SOCK_STREAM:
+            self.socket.listen(8)
+        self.address = self.socket.getsockname()
+        self._kind = kind
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    @property
+    def port(self) -> int:
+        return self.address[1]
+
+    def _serve(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                if self._kind == socket.SOCK_STREAM:
+                    caller, _ = self.socket.accept()
+                    self.calls.append(b"connected")
+                    caller.close()
+                else:
+                    self.calls.append(self.socket.recv(4096))
+
+    def called(self, patience: float = 0.3) -> bool:
+        """Whether anybody has called, after waiting a little for the slow."""
+        end = time.monotonic() + patience
+        while not self.calls and time.monotonic() < end:
+            time.sleep(0.02)
+        return bool(self.calls)
+
+    def close(self) -> None:
+        # A blocked accept does not notice close alone.
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+
+
+class Bystander:
+    """A process of the identity's outside any jar, which notes SIGURG and has a secret in it."""
+
+    CODE = """
+import ctypes, os, signal, sys, time
+seen = open(sys.argv[1], "a", buffering=1)
+signal.signal(signal.SIGURG, lambda *_: seen.write("SIGURG\\n"))
+text = ctypes.create_string_buffer(os.environ["BYSTANDER_SECRET"].encode())
+print(os.getpid(), os.getpgrp(), hex(ctypes.addressof(text)), len(text), flush=True)
+end = time.monotonic() + 60
+while time.monotonic() < end:
+    time.sleep(0.2)
+"""
+
+    def __init__(self, scene: Scene, group: int | None = None):
+        self.secret = f"belljar-secret-{secrets.token_hex(12)}"
+        self.notes = scene.spare("bystander")
+        self.process = subprocess.Popen(
+            scene.identity.command(["/usr/bin/python3", "-I", "-c", self.CODE, os.fspath(self.notes)]),
+            cwd="/", env={"PATH": SYSTEM_PATH, "BYSTANDER_SECRET": self.secret},
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, process_group=group or 0,
+        )  # fmt: skip
+        scene.on_exit(self.close)
+        line = self.process.stdout.readline().split()
+        self.pid, self.group = int(line[0]), int(line[1])
+        self.address, self.length = line[2].decode(), int(line[3])
+
+    def harmed(self, patience: float = 0.3) -> bool:
+        """Killed, stopped or signalled."""
+        end = time.monotonic() + patience
+        while True:
+            if self.process.poll() is not None or self.notes.read_text():
+                return True
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.02)
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def processes_with(mark: str) -> list[int]:
+    """Processes of the host, in whatever namespace, whose command line has this mark."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            words = pathlib.Path(f"/proc/{entry}/cmdline").read_bytes().split(b"\0")
+            if mark.encode() in words:
+                found.append(int(entry))
+    return found
+
+
+def has_capability(number: int) -> bool:
+    """Whether this process has it: root is not always all of root."""
+    for line in pathlib.Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("CapEff:"):
+            return bool(int(line.split()[1], 16) >> number & 1)
+    return False
