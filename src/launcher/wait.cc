@@ -210,7 +210,7 @@ class Supervisor {
   Jar jar_;
   Fd signals_;
   Clock::time_point began_;
-  Clock::time_point watched_{};
+  Clock::time_point watched_ = began_;  // a guest that has just begun has used nothing
   std::optional<Clock::time_point> deadline_;
   std::optional<int> status_;
   bool ended_ = false;

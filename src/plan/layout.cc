@@ -65,6 +65,7 @@ class Builder {
     if (!options_.view) TRY(do_without_view());
     drop_covered();
     TRY(add_exceptions());
+    TRY(open_places());
     if (files_.reads == Reads::runtime) add_minimal_etc();
     if (root_ && options_.view) add_jar_user();
     layout_.lost_exceptions = lost_exception_;
@@ -76,17 +77,23 @@ class Builder {
   // ---- one path ----
   Status add(const std::string& path, Access access, std::string_view from, Asked asked,
              std::string inside = {}) {
-    Traced traced = TRY(trace(path));
-    for (Link& link : traced.links) layout_.links.push_back(std::move(link));
+    Traced traced = TRY(tracer_.trace(path));
+    for (Link& link : traced.links) add_link(std::move(link));
     Place place{.path = traced.path,
                 .inside = inside.empty() || !options_.view ? traced.path : std::move(inside),
                 .access = access,
-                .from = std::string(from)};
-    place.fd = TRY(open_path(traced.path.c_str(), O_PATH | O_NOFOLLOW));
-    if (::fstat(place.fd.get(), &place.st) < 0) return fail("stat " + path, errno);
+                .from = std::string(from),
+                .fd = {},
+                .st = traced.st};
     place.owned = root_ && asked == Asked::by_name && options_.show_as_owned && options_.view;
     layout_.places.push_back(std::move(place));
     return {};
+  }
+
+  // Several places are reached through /bin.
+  void add_link(Link link) {
+    auto same = [&](const Link& other) { return other.inside == link.inside; };
+    if (std::ranges::none_of(layout_.links, same)) layout_.links.push_back(std::move(link));
   }
 
   // What belongs to the system may be missing.
@@ -108,7 +115,7 @@ class Builder {
   }
 
   void add_toolchains() {
-    Toolchains toolchains = find_toolchains(caller_);
+    Toolchains toolchains = find_toolchains(caller_, tracer_);
     secrets_ = std::move(toolchains.secrets);
     for (const std::string& folder : toolchains.folders) add_toolchain(folder);
   }
@@ -131,7 +138,7 @@ class Builder {
   // ---- what the person asked for ----
   Status add_workdir() {
     if (files_.workdir.empty()) return {};
-    Result<Traced> traced = trace(files_.workdir);
+    Result<Traced> traced = tracer_.trace(files_.workdir);
     if (!traced)
       return fail("workdir " + files_.workdir, traced.error().err, "-C names another one");
     struct stat st{};
@@ -170,6 +177,7 @@ class Builder {
     std::size_t slash = path.rfind('/');
     if (slash != 0 && slash != path.npos) TRY(make_missing(path.substr(0, slash)));
     if (::mkdir(path.c_str(), 0777) < 0) return fail("make " + path, errno);
+    tracer_ = {};  // it may remember that this was not there
     layout_.leftovers.add_folder(path);
     return {};
   }
@@ -228,7 +236,7 @@ class Builder {
   // Both ends are resolved before they are checked: `home/../../etc` is not below
   // the home.
   Status add_credential(const Credential& credential) {
-    Result<Traced> source = trace(credential.source);
+    Result<Traced> source = tracer_.trace(credential.source);
     if (!source) return fail("credential: " + credential.source, source.error().err);
     std::string destination = normalise(credential.destination);
     const bool placed = std::ranges::any_of(
@@ -340,6 +348,18 @@ class Builder {
     layout_.places = std::move(kept);
   }
 
+  // Only those that are left: a developer's PATH names twenty that are covered.
+  Status open_places() {
+    for (Place& place : layout_.places) {
+      place.fd = TRY(open_path(place.path.c_str(), O_PATH | O_NOFOLLOW));
+      struct stat st{};
+      if (::fstat(place.fd.get(), &st) < 0) return fail("stat " + place.path, errno);
+      if (st.st_dev != place.st.st_dev || st.st_ino != place.st.st_ino)
+        return fail("open " + place.path + ": it was replaced meanwhile", ESTALE, "try again");
+    }
+    return {};
+  }
+
   // ---- hide and protect ----
   // The place that shows a path of the host, if any does.
   const Place* shown_by(std::string_view path) const {
@@ -369,7 +389,7 @@ class Builder {
       lost_exception_ = lost_exception_ || from != "secret";
       return {};
     }
-    Result<Traced> traced = trace(path);
+    Result<Traced> traced = tracer_.trace(path);
     if (!traced) return {};  // what is not there needs no hiding
     if (traced->path == caller_.home && from == "profile") return {};
     const Place* shown = shown_by(traced->path);
@@ -391,7 +411,7 @@ class Builder {
   Status protect(const std::string& path) {
     lost_exception_ = lost_exception_ || !options_.view;
     if (!options_.view) return {};
-    Result<Traced> traced = trace(path);
+    Result<Traced> traced = tracer_.trace(path);
     if (!traced)
       return complain("protect: " + path + " does not exist and cannot be protected",
                       traced.error());
@@ -467,6 +487,7 @@ class Builder {
   const Caller& caller_;
   LayoutOptions options_;
   bool root_;
+  Tracer tracer_;
   Layout layout_;
   std::vector<std::string> secrets_;
   bool lost_exception_ = false;
