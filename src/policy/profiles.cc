@@ -179,8 +179,11 @@ void apply_exceptions(Files& files, const Settings& settings) {
 
 void deny_reads(Policy& policy) {
   Files& files = policy.files;
-  if (files.reads == Reads::everything) files.reads = Reads::system;
-  files.toolchains = true;  // tools stay usable
+  // Tools stay usable where they were; a deny must not add them to a profile.
+  if (files.reads == Reads::everything) {
+    files.reads = Reads::system;
+    files.toolchains = true;
+  }
   files.workdir_access = Access::hide;
   policy.set_need(Promise::files, required);
 }
@@ -223,8 +226,11 @@ void apply_network(Policy& policy, const Settings& s) {
 void apply_environment(Policy& policy, const Settings& s, bool open) {
   Environment& env = policy.environment;
   if (s.deny_all || s.deny_env || (open && !s.allow_env.empty())) {
-    env.everything = false;
-    env.pass = kEssentialVariables;
+    // A deny tightens: of a profile's own list it leaves what is essential.
+    if (std::exchange(env.everything, false)) env.pass = kEssentialVariables;
+    std::erase_if(env.pass, [](const std::string& variable) {
+      return std::ranges::find(kEssentialVariables, variable) == kEssentialVariables.end();
+    });
     policy.set_need(Promise::environment, required);
   }
   env.pass.insert(env.pass.end(), s.allow_env.begin(), s.allow_env.end());
@@ -299,7 +305,7 @@ Result<Policy> make_policy(const Settings& settings, const Surroundings& around)
   const bool named = settings.profile.has_value();
   const std::string wanted = named                         ? *settings.profile
                              : settings.denies_or_allows() ? "open"
-                                                           : "developer";
+                                                           : kDefaultProfile;
   const Profile* profile = find_profile(wanted);
   if (profile == nullptr)
     return fail("profile: there is no \"" + wanted + "\"", 0, "belljar profile list");
