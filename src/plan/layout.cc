@@ -61,7 +61,8 @@ class Builder {
     TRY(add_tmp());
     TRY(add_cache());
     TRY(add_credentials());
-    if (layout_.whole_root && !files_.other_homes) hide_homes();
+    if (layout_.whole_root && !files_.other_homes) empty("/home");
+    if (layout_.whole_root && !files_.services) empty("/run");
     if (!options_.view) TRY(do_without_view());
     drop_covered();
     TRY(add_exceptions());
@@ -105,7 +106,7 @@ class Builder {
     if (files_.reads == Reads::runtime)
       for (const char* path : kRuntime) add_if_there(path);
     // Often a symlink into /run, which is not shown.
-    if (files_.reads == Reads::system && policy_.network == Network::full)
+    if (files_.reads != Reads::runtime && policy_.network == Network::full)
       add_if_there("/etc/resolv.conf");
     if (!layout_.own_dev) return;
     for (const char* path : kDevices) {
@@ -301,11 +302,11 @@ class Builder {
     });
   }
 
-  // With the whole root shown, other people's homes are not; the caller's own is
-  // as the policy says.
-  void hide_homes() {
+  // With the whole root shown, this folder is not, but for what is granted in it:
+  // other people's homes, the sockets of services.
+  void empty(const char* folder) {
     struct stat st{};
-    if (::stat("/home", &st) == 0) layout_.private_dirs.push_back({"/home", 0755});
+    if (::stat(folder, &st) == 0) layout_.private_dirs.push_back({folder, 0755});
   }
 
   const Place* nearest_above(const Place& below) const {

@@ -104,6 +104,7 @@ const Profile kProfiles[] = {
       .files = {.reads = Reads::everything,
                 .writes_everything = true,
                 .other_homes = true,
+                .services = true,
                 .home = Home::caller,
                 .private_tmp = false},
       .network = Network::full,
@@ -144,7 +145,7 @@ const Profile kProfiles[] = {
       .needs = kNeedsDeveloper,
       .files = {.reads = Reads::everything,
                 .grants = {hidden("/etc/shadow"), hidden("/etc/shadow-"), hidden("/etc/gshadow"),
-                           hidden("/etc/gshadow-"), hidden("/root"), hidden("/run")}},
+                           hidden("/etc/gshadow-"), hidden("/root")}},
       .network = Network::full,
       .environment = {.pass = {"PATH", "HOME", "TMPDIR", "LANG", "TERM"}, .system_path_only = true},
       .limits = kLimits,
@@ -192,6 +193,7 @@ void deny_writes(Policy& policy) {
   policy.files.writes_everything = false;
   if (policy.files.workdir_access == Access::write) policy.files.workdir_access = Access::read;
   policy.files.private_tmp = true;
+  policy.files.services = false;  // a daemon would write for the guest
   policy.set_need(Promise::files, required);
 }
 
@@ -220,7 +222,9 @@ void apply_network(Policy& policy, const Settings& s) {
     policy.network = Network::hosts;
     policy.hosts = s.allow_net;
   }
-  if (policy.network != Network::full) policy.set_need(Promise::network, required);
+  if (policy.network == Network::full) return;
+  policy.files.services = false;  // a daemon would connect for the guest
+  policy.set_need(Promise::network, required);
 }
 
 void apply_environment(Policy& policy, const Settings& s, bool open) {
