@@ -58,7 +58,8 @@ struct Op {
   bool writable = false;
   bool device = false;
   bool owned = false;
-  bool verify_target = false;  // the target lies in a bound tree: it must be this inode
+  bool in_tree = false;        // the target lies in a tree of the host: no symlink is followed
+  bool verify_target = false;  // and it must be this inode
   bool directory = true;
   dev_t dev = 0;
   ino_t ino = 0;

@@ -68,6 +68,7 @@ class Writer {
   }
   void mount(std::string_view inside, Op op, bool is_host_tree) {
     op.target = relative(inside);
+    op.in_tree = on_host_tree(inside);
     add(std::move(op));
     mounted_.emplace_back(inside, is_host_tree);
   }
@@ -85,7 +86,9 @@ class Writer {
 };
 
 void add_place(Writer& writer, const Place& place) {
-  const bool on_host = writer.on_host_tree(place.inside);
+  // A path taken away again is the very one the plan looked at, wherever it shows.
+  const bool same_file = place.inside == place.path || place.pin ||
+                         place.access == Access::hide || place.access == Access::protect;
   Op op{.step = Step::bind,
         .target = {},
         .source = place.path,
@@ -93,7 +96,7 @@ void add_place(Writer& writer, const Place& place) {
         .writable = place.access == Access::write,
         .device = place.device,
         .owned = place.owned,
-        .verify_target = on_host && place.inside == place.path,
+        .verify_target = same_file,
         .directory = place.is_dir(),
         .dev = place.st.st_dev,
         .ino = place.st.st_ino};

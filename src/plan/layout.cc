@@ -50,6 +50,11 @@ class Builder {
         root_(options.root) {}
 
   Result<Layout> build() {
+    // By its real name, since mounts are made without following symlinks.
+    Result<Traced> home = tracer_.trace(caller_.home);
+    home_ = home ? home->path : caller_.home;
+    if (home)
+      for (Link& link : home->links) add_link(std::move(link));
     layout_.whole_root = files_.reads == Reads::everything;
     layout_.root_writable = files_.writes_everything && layout_.whole_root;
     layout_.own_dev = !layout_.root_writable;
@@ -191,7 +196,7 @@ class Builder {
   }
 
   Status add_home() {
-    const std::string inside = files_.home_inside.empty() ? caller_.home : files_.home_inside;
+    const std::string inside = files_.home_inside.empty() ? home_ : files_.home_inside;
     layout_.home = inside;
     if (!files_.home_dir.empty()) {
       TRY(make_missing(files_.home_dir));
@@ -216,7 +221,9 @@ class Builder {
     if (!files_.private_tmp) return {};
     layout_.tmp = "/tmp";
     if (is_granted("/tmp")) return {};
-    layout_.private_dirs.push_back({"/tmp", 01777});
+    Result<Traced> traced = tracer_.trace("/tmp");
+    const bool by_real_name = layout_.whole_root && traced;
+    layout_.private_dirs.push_back({by_real_name ? traced->path : "/tmp", 01777});
     if (!layout_.whole_root) layout_.links.push_back({"/var/tmp", "/tmp"});
     return {};
   }
@@ -252,7 +259,7 @@ class Builder {
     if (!S_ISREG(place.st.st_mode) && !place.is_dir())
       return fail("credential: " + credential.source + " is neither a file nor a folder");
     for (const char* store : {"/.ssh", "/.aws", "/.gnupg", "/.config/gcloud", "/.kube", "/.docker"})
-      if (place.path == caller_.home + store)
+      if (place.path == home_ + store)
         layout_.warnings.push_back("credential: all of " + place.path +
                                    " is shown; mount the one file that is needed");
     return {};
@@ -305,8 +312,8 @@ class Builder {
   // With the whole root shown, this folder is not, but for what is granted in it:
   // other people's homes, the sockets of services.
   void empty(const char* folder) {
-    struct stat st{};
-    if (::stat(folder, &st) == 0) layout_.private_dirs.push_back({folder, 0755});
+    Result<Traced> traced = tracer_.trace(folder);
+    if (traced) layout_.private_dirs.push_back({traced->path, 0755});
   }
 
   const Place* nearest_above(const Place& below) const {
@@ -392,7 +399,7 @@ class Builder {
     }
     Result<Traced> traced = tracer_.trace(path);
     if (!traced) return {};  // what is not there needs no hiding
-    if (traced->path == caller_.home && from == "profile") return {};
+    if (traced->path == home_ && from == "profile") return {};
     const Place* shown = shown_by(traced->path);
     if (shown == nullptr && !layout_.whole_root) return {};
     const std::string tree = shown != nullptr ? shown->path : "/";
@@ -489,6 +496,7 @@ class Builder {
   LayoutOptions options_;
   bool root_;
   Tracer tracer_;
+  std::string home_;
   Layout layout_;
   std::vector<std::string> secrets_;
   bool lost_exception_ = false;
