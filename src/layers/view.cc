@@ -15,9 +15,11 @@ namespace {
 // Every bound tree: no set-id programs, no devices.
 constexpr std::uint64_t kTreeFlags = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 
+// A symlink is a thing to mount as well, and to mount on: then it cannot be changed.
 int open_tree(int at_fd, const char* path, unsigned flags) noexcept {
   return static_cast<int>(
-      ::syscall(SYS_open_tree, at_fd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | flags));
+      ::syscall(SYS_open_tree, at_fd, path,
+                OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW | flags));
 }
 
 bool set_flags(int mount_fd, std::uint64_t flags, unsigned how) noexcept {
