@@ -120,7 +120,7 @@ def _test_user():
 
 @contextlib.contextmanager
 def _one_at_a_time():
-    with open("/run/lock/belljar-test", "a") as door:
+    with open("/run/lock/belljar-test-door", "a") as door:
         fcntl.flock(door, fcntl.LOCK_EX)
         yield
 
