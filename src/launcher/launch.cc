@@ -1,10 +1,12 @@
 #include "launcher/launch.h"
 
+#include <linux/magic.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -101,6 +103,17 @@ std::string home_of(const std::vector<std::string>& environment) {
   for (const std::string& variable : environment)
     if (variable.starts_with("HOME=")) return variable.substr(5);
   return "/";
+}
+
+// /dev/stdin, /dev/stdout and /dev/stderr open the guest's descriptors again, and
+// its uid is not the one that made the pipes. Only pipes: a file has its place on
+// the host, and its owner is not ours to change.
+void give_pipes(const Command& command, uid_t jar_uid) {
+  for (int fd : command.stdio_fds) {
+    struct statfs fs {};
+    if (::fstatfs(fd, &fs) < 0 || fs.f_type != PIPEFS_MAGIC) continue;
+    if (::fchown(fd, jar_uid, jar_uid) < 0) continue;  // then only those names fail
+  }
 }
 
 // Root's part after the clone: now the jar has a pid, and so a uid.
@@ -215,7 +228,11 @@ Status Jar::launch(const Plan& plan, const Command* first) {
   init_ = TRY(clone_sharing_memory(args, enter_clone, &entry));
   UserLines lines(identity::kFirstJarUid + static_cast<uid_t>(init_), home_of(environment_));
   Status status;
-  if (as_root) status = name_the_jar(entry, init_, lines, go.get());
+  if (as_root) {
+    own_uid_ = identity::kFirstJarUid + static_cast<uid_t>(init_);
+    if (first != nullptr) give_pipes(*first, *own_uid_);
+    status = name_the_jar(entry, init_, lines, go.get());
+  }
   init_end.reset();
   error.write.reset();
   if (status)
@@ -241,6 +258,7 @@ Jar& Jar::operator=(Jar&& other) noexcept {
   std::swap(phases_, other.phases_);
   std::swap(watchdog_, other.watchdog_);
   std::swap(pid_namespace_, other.pid_namespace_);
+  std::swap(own_uid_, other.own_uid_);
   std::swap(next_id_, other.next_id_);
   return *this;
 }
@@ -250,6 +268,7 @@ Jar::~Jar() { end(); }
 Result<std::uint32_t> Jar::spawn(const Command& command) {
   const std::uint32_t id = next_id_++;
   std::string request = TRY(encode_spawn(command, id, workdir_, environment_));
+  if (own_uid_) give_pipes(command, *own_uid_);
   TRY(send_all(control_.get(), request, &command.stdio_fds));
   return id;
 }

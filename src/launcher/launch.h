@@ -70,6 +70,7 @@ class Jar {
   std::unique_ptr<PhaseClock> phases_;
   std::optional<Watchdog> watchdog_;
   bool pid_namespace_ = false;
+  std::optional<uid_t> own_uid_;  // where root made one up for the jar
   std::uint32_t next_id_ = 1;
 };
 
