@@ -1,23 +1,10 @@
 #include "cli/cli.h"
 
-#include <unistd.h>
-
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 
 namespace belljar::cli {
 
-Caller this_caller() {
-  Caller caller;
-  const char* home = std::getenv("HOME");
-  caller.home = home != nullptr && home[0] == '/' ? home : "/";
-  std::error_code ignored;  // a folder that was deleted: then the plan says so
-  caller.cwd = std::filesystem::current_path(ignored);
-  for (char** variable = environ; *variable != nullptr; ++variable)
-    caller.environment.emplace_back(*variable);
-  return caller;
-}
+Caller this_caller() { return this_process(); }
 
 void print_error(const Error& error) {
   std::fprintf(stderr, "belljar: %s\n", error.message().c_str());

@@ -19,13 +19,16 @@
 #include "launcher/request.h"
 #include "layers/process.h"
 
-namespace belljar {
+namespace belljar::launcher {
 namespace {
 
 using protocol::Kind;
 
 // What fits into a socket's buffer without init reading it.
 constexpr std::size_t kSendAhead = 64 << 10;
+
+// How long an init without a pid namespace has to end what it started.
+constexpr int kEndMs = 2000;
 
 // The child must not run a handler of the caller's in the memory they share.
 class SignalsBlocked {
@@ -118,36 +121,54 @@ Status name_the_jar(Entry& entry, pid_t init, const UserLines& lines, int go_fd)
 
 void enter_clone(void* entry) { enter(*static_cast<const Entry*>(entry)); }
 
+bool is_readable(int fd) {
+  pollfd ready{.fd = fd, .events = POLLIN, .revents = 0};
+  return retry([&] { return ::poll(&ready, 1, 0); }) > 0 && (ready.revents & POLLIN) != 0;
+}
+
 Error setup_error(int error_fd) {
   SetupFailure failure{};
-  if (::read(error_fd, &failure, sizeof failure) != sizeof failure)
+  if (!is_readable(error_fd) || ::read(error_fd, &failure, sizeof failure) != sizeof failure)
     return {.what = "the child ended before it could become init", .err = 0, .hint = {}};
   std::string what = failure.step;
   if (failure.detail[0] != '\0') what.append(" ").append(failure.detail);
   return {.what = what, .err = failure.err, .hint = {}};
 }
 
-// Blocks until the child has become init, said something, or failed: then what
-// went wrong. (A hang-up of the error pipe alone is what a good exec looks like.)
-Status wait_for_child(int error_fd, int control_fd) {
-  pollfd fds[2] = {{.fd = error_fd, .events = POLLIN, .revents = 0},
-                   {.fd = control_fd, .events = POLLIN, .revents = 0}};
-  if (retry([&] { return ::poll(fds, 2, -1); }) < 0) return fail("wait for init", errno);
-  if ((fds[0].revents & POLLIN) != 0) return std::unexpected(setup_error(error_fd));
-  return {};
+// Where news of the child comes from. Another thread may fork at any time and hold
+// the far ends open, so a hang-up is never waited for: the pidfd tells the end.
+struct News {
+  int error_fd;
+  int control_fd;
+  int pidfd;
+};
+
+// Blocks until the child has said something, or failed: then what went wrong.
+Status wait_for_child(const News& news) {
+  pollfd fds[3] = {{.fd = news.error_fd, .events = POLLIN, .revents = 0},
+                   {.fd = news.control_fd, .events = POLLIN, .revents = 0},
+                   {.fd = news.pidfd, .events = POLLIN, .revents = 0}};
+  for (;;) {
+    if (retry([&] { return ::poll(fds, 3, -1); }) < 0) return fail("wait for init", errno);
+    if ((fds[0].revents & POLLIN) != 0) return std::unexpected(setup_error(news.error_fd));
+    if ((fds[1].revents & POLLIN) != 0) return {};
+    if (fds[2].revents != 0) return std::unexpected(setup_error(news.error_fd));
+    if (fds[0].revents != 0) fds[0].fd = -1;  // hung up: what a good exec looks like
+    if (fds[1].revents != 0) fds[1].fd = -1;  // the end of it comes from the pidfd
+  }
 }
 
 // Until init says that it is there, the child may be using our memory.
-Status wait_until_ready(int error_fd, int control_fd, std::optional<Watchdog>* watchdog) {
-  TRY(wait_for_child(error_fd, control_fd));
+Status wait_until_ready(const News& news, std::optional<Watchdog>* watchdog) {
+  TRY(wait_for_child(news));
   if (watchdog != nullptr) {
-    *watchdog = TRY(Watchdog::receive(control_fd));
-    TRY(wait_for_child(error_fd, control_fd));
+    *watchdog = TRY(Watchdog::receive(news.control_fd));
+    TRY(wait_for_child(news));
   }
   protocol::Header header{};
-  ssize_t n = retry([&] { return ::recv(control_fd, &header, sizeof header, MSG_WAITALL); });
+  ssize_t n = retry([&] { return ::recv(news.control_fd, &header, sizeof header, MSG_DONTWAIT); });
   if (n != sizeof header || header.kind != Kind::ready)
-    return std::unexpected(setup_error(error_fd));
+    return std::unexpected(setup_error(news.error_fd));
   return {};
 }
 
@@ -202,7 +223,9 @@ Status Jar::launch(const Plan& plan, const Command* first) {
   using Stack = std::array<std::byte, 64 << 10>;
   auto stack = std::make_unique_for_overwrite<Stack>();
   clone_args args{};
-  args.flags = plan.clone_flags();
+  args.flags = plan.clone_flags() | CLONE_PIDFD;
+  int pidfd = -1;
+  args.pidfd = reinterpret_cast<std::uint64_t>(&pidfd);
   args.stack = reinterpret_cast<std::uint64_t>(stack->data());
   args.stack_size = stack->size();
   if (group_.fd() >= 0) {
@@ -213,14 +236,15 @@ Status Jar::launch(const Plan& plan, const Command* first) {
 
   SignalsBlocked blocked;
   init_ = TRY(clone_sharing_memory(args, enter_clone, &entry));
+  init_pidfd_ = Fd(pidfd);
   UserLines lines(identity::kFirstJarUid + static_cast<uid_t>(init_), home_of(environment_));
   Status status;
   if (as_root) status = name_the_jar(entry, init_, lines, go.get());
   init_end.reset();
   error.write.reset();
   if (status)
-    status =
-        wait_until_ready(error.read.get(), control_.get(), plan.watchdog ? &watchdog_ : nullptr);
+    status = wait_until_ready({error.read.get(), control_.get(), pidfd},
+                              plan.watchdog ? &watchdog_ : nullptr);
   if (!status) {
     end();  // before the memory that the child may still use goes
     return status;
@@ -237,10 +261,12 @@ Jar& Jar::operator=(Jar&& other) noexcept {
   std::swap(workdir_, other.workdir_);
   std::swap(control_, other.control_);
   std::swap(init_, other.init_);
+  std::swap(init_pidfd_, other.init_pidfd_);
   std::swap(group_, other.group_);
   std::swap(phases_, other.phases_);
   std::swap(watchdog_, other.watchdog_);
   std::swap(pid_namespace_, other.pid_namespace_);
+  std::swap(hung_up_, other.hung_up_);
   std::swap(next_id_, other.next_id_);
   return *this;
 }
@@ -256,7 +282,10 @@ Result<std::uint32_t> Jar::spawn(const Command& command) {
 
 Status Jar::send(Kind kind, std::uint32_t id, std::uint32_t value) {
   const protocol::Header header{kind, id, value, 0};
-  return send_all(control_.get(), {reinterpret_cast<const char*>(&header), sizeof header}, nullptr);
+  Status sent =
+      send_all(control_.get(), {reinterpret_cast<const char*>(&header), sizeof header}, nullptr);
+  if (!sent && sent.error().err == EPIPE) return {};  // it has just ended; next_event tells
+  return sent;
 }
 
 Status Jar::signal(std::uint32_t id, int signal) {
@@ -267,25 +296,45 @@ Status Jar::foreground(std::uint32_t id) { return send(Kind::foreground, id, 0);
 
 Result<std::optional<Event>> Jar::next_event() {
   protocol::Header header{};
-  ssize_t n = retry([&] { return ::recv(control_.get(), &header, sizeof header, MSG_WAITALL); });
-  if (n < 0 && errno != ECONNRESET) return fail("read from init", errno);
-  if (n != sizeof header) return std::nullopt;
+  // A header is written at once, so a part of one is not init's.
+  ssize_t n = retry([&] { return ::recv(control_.get(), &header, sizeof header, MSG_DONTWAIT); });
+  if (n < 0 && errno == EAGAIN) return std::nullopt;
+  if (n == 0 || (n < 0 && errno == ECONNRESET)) {
+    hung_up_ = true;
+    return std::nullopt;
+  }
+  if (n < 0) return fail("read from init", errno);
+  if (n != sizeof header) return fail("read from init", EPROTO);
   return Event{header.kind, header.id, header.value};
 }
+
+bool Jar::has_ended() const { return hung_up_ || init_ < 0 || is_readable(init_pidfd_.get()); }
 
 rusage Jar::end() {
   rusage used{};
   if (init_ < 0) return used;
-  // Closing the socket makes init end; in a pid namespace there is no need to
-  // wait until it has noticed. It is our own unreaped child: nobody else is hit.
+  // The end of its socket makes init end (shutdown, since a fork of the caller's may
+  // hold a copy); in a pid namespace there is no need to wait until it has noticed.
+  // By pidfd: a caller that reaps all its children may have freed the number.
+  auto ended_within = [&](int timeout_ms) {
+    pollfd ended{.fd = init_pidfd_.get(), .events = POLLIN, .revents = 0};
+    return retry([&] { return ::poll(&ended, 1, timeout_ms); }) > 0;
+  };
+  ::shutdown(control_.get(), SHUT_RDWR);
   control_.reset();
-  if (pid_namespace_) ::kill(init_, SIGKILL);
   group_.kill();
+  if (pid_namespace_ || !ended_within(kEndMs))
+    ::syscall(SYS_pidfd_send_signal, init_pidfd_.get(), SIGKILL, nullptr, 0);
   // Its end is the end of everything in its pid namespace, and the kernel waits
-  // for that. ECHILD: the caller reaps all its children itself.
-  retry([&] { return ::wait4(init_, nullptr, __WALL, &used); });
+  // for that. ECHILD: the caller has reaped it, and what was used is not known.
+  ended_within(-1);
+  siginfo_t ignored{};
+  retry([&] {
+    return ::syscall(SYS_waitid, P_PIDFD, init_pidfd_.get(), &ignored, WEXITED | __WALL, &used);
+  });
   init_ = -1;
+  init_pidfd_.reset();
   return used;
 }
 
-}  // namespace belljar
+}  // namespace belljar::launcher

@@ -15,7 +15,7 @@
 #include "launcher/watchdog.h"
 #include "plan/plan.h"
 
-namespace belljar {
+namespace belljar::launcher {
 
 struct Command {
   std::vector<std::string> arguments;
@@ -45,10 +45,13 @@ class Jar {
   Status signal(std::uint32_t id, int signal);
   Status foreground(std::uint32_t id);
 
-  // Blocks. nullopt: init has ended.
+  // What init has said, without waiting for it.
   Result<std::optional<Event>> next_event();
 
   int control_fd() const { return control_.get(); }
+  int init_pidfd() const { return init_pidfd_.get(); }  // readable when init has ended
+  // Asked before the last events are read, or one could be missed.
+  bool has_ended() const;
   pid_t init_pid() const { return init_; }
   const cgroup::Group& group() const { return group_; }
   const PhaseClock& phases() const { return *phases_; }
@@ -66,11 +69,13 @@ class Jar {
   std::string workdir_;
   Fd control_;
   pid_t init_ = -1;
+  Fd init_pidfd_;
   cgroup::Group group_;
   std::unique_ptr<PhaseClock> phases_;
   std::optional<Watchdog> watchdog_;
   bool pid_namespace_ = false;
+  bool hung_up_ = false;  // init has; but a fork of the caller's may hide that
   std::uint32_t next_id_ = 1;
 };
 
-}  // namespace belljar
+}  // namespace belljar::launcher

@@ -6,7 +6,7 @@
 
 #include "base/syscall.h"
 
-namespace belljar {
+namespace belljar::launcher {
 namespace {
 
 // Where a shell would look for the command.
@@ -85,4 +85,4 @@ Status send_all(int socket_fd, std::string_view bytes, const std::array<int, 3>*
   return {};
 }
 
-}  // namespace belljar
+}  // namespace belljar::launcher

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "belljar/caller.h"
 #include "belljar/outcome.h"
 #include "layers/cgroup.h"
 #include "layers/identity.h"
@@ -35,13 +36,6 @@ Host probe_host();
 // Supposes that namespaces and seccomp work, so that a launch need not wait for
 // probes: where that is wrong the launch fails, and the caller probes then.
 Host assume_host();
-
-// What of the caller's surroundings a plan depends on.
-struct Caller {
-  std::string home;
-  std::string cwd;
-  std::vector<std::string> environment;  // NAME=value
-};
 
 struct Plan {
   Policy policy;
