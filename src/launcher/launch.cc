@@ -1,10 +1,13 @@
 #include "launcher/launch.h"
 
+#include <linux/magic.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,6 +87,20 @@ struct UserLines {
     group = "belljar:x:" + id + ":\n";
   }
 };
+
+// A pipe belongs to whoever made it, and a guest with another uid could not open
+// /dev/stdout, as scripts do. Each end in its own direction: who may write to a shared
+// pipe may not therefore read what others wrote.
+void let_guest_reopen(const std::array<int, 3>& fds) {
+  for (int fd : fds) {
+    struct stat st{};
+    struct statfs fs{};
+    if (::fstat(fd, &st) < 0 || !S_ISFIFO(st.st_mode)) continue;
+    if (::fstatfs(fd, &fs) < 0 || fs.f_type != PIPEFS_MAGIC) continue;  // a named one is not ours
+    const mode_t more = (::fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY ? 0444 : 0222;
+    ::fchmod(fd, (st.st_mode & 0777) | more);  // if not, it is as it was
+  }
+}
 
 class OpenTrees {
  public:
@@ -180,6 +197,7 @@ Result<Jar> Jar::start(const Plan& plan, const Command* first) {
   jar.environment_ = plan.environment;
   jar.workdir_ = plan.layout.workdir;
   jar.pid_namespace_ = plan.pid_namespace;
+  jar.other_uid_ = plan.identity && plan.identity->root;
   TRY(jar.launch(plan, first));
   return jar;
 }
@@ -195,12 +213,12 @@ Status Jar::launch(const Plan& plan, const Command* first) {
   error.write = TRY(keep_high(error.write.release(), "keep the error pipe"));
   Fd self =
       TRY(keep_high(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)), "pidfd_open"));
-  const bool as_root = plan.identity && plan.identity->root;
   Fd go;
-  if (as_root) go = TRY(keep_high(::eventfd(0, EFD_CLOEXEC), "eventfd"));
+  if (other_uid_) go = TRY(keep_high(::eventfd(0, EFD_CLOEXEC), "eventfd"));
 
   std::string request;
   if (first != nullptr) {
+    if (other_uid_) let_guest_reopen(first->stdio_fds);
     request = TRY(encode_spawn(*first, next_id_++, workdir_, environment_));
     if (request.size() <= kSendAhead) {
       TRY(send_all(control_.get(), request, &first->stdio_fds));
@@ -209,13 +227,13 @@ Status Jar::launch(const Plan& plan, const Command* first) {
   }
   if (plan.cgroup) group_ = TRY(cgroup::Group::make(*plan.cgroup));
   OpenTrees trees(plan.view ? plan.view->ops.size() : 0);
-  if (as_root && plan.view) TRY(view::open_trees(*plan.view, trees.fds()));
+  if (other_uid_ && plan.view) TRY(view::open_trees(*plan.view, trees.fds()));
 
   Entry entry{.plan = &plan,
               .late = {.trees = trees.fds(), .user = {}, .group = {}},
               .jar_uid = 0,
               .error_fd = error.write.get(),
-              .go_fd = as_root ? go.get() : -1,
+              .go_fd = other_uid_ ? go.get() : -1,
               .control_fd = init_end.get(),
               .supervisor_fd = self.get(),
               .init_fd = TRY(init_program()),
@@ -239,7 +257,7 @@ Status Jar::launch(const Plan& plan, const Command* first) {
   init_pidfd_ = Fd(pidfd);
   UserLines lines(identity::kFirstJarUid + static_cast<uid_t>(init_), home_of(environment_));
   Status status;
-  if (as_root) status = name_the_jar(entry, init_, lines, go.get());
+  if (other_uid_) status = name_the_jar(entry, init_, lines, go.get());
   init_end.reset();
   error.write.reset();
   if (status)
@@ -266,6 +284,7 @@ Jar& Jar::operator=(Jar&& other) noexcept {
   std::swap(phases_, other.phases_);
   std::swap(watchdog_, other.watchdog_);
   std::swap(pid_namespace_, other.pid_namespace_);
+  std::swap(other_uid_, other.other_uid_);
   std::swap(hung_up_, other.hung_up_);
   std::swap(next_id_, other.next_id_);
   return *this;
@@ -275,6 +294,7 @@ Jar::~Jar() { end(); }
 
 Result<std::uint32_t> Jar::spawn(const Command& command) {
   const std::uint32_t id = next_id_++;
+  if (other_uid_) let_guest_reopen(command.stdio_fds);
   std::string request = TRY(encode_spawn(command, id, workdir_, environment_));
   TRY(send_all(control_.get(), request, &command.stdio_fds));
   return id;

@@ -19,6 +19,8 @@ namespace belljar::launcher {
 
 struct Command {
   std::vector<std::string> arguments;
+  std::string folder;                    // empty: the plan's workdir
+  std::vector<std::string> environment;  // NAME=value, over the plan's
   std::array<int, 3> stdio_fds{0, 1, 2};
   bool takes_terminal = false;
   bool leads = true;  // the jar ends when this command does
@@ -56,9 +58,12 @@ class Jar {
   const cgroup::Group& group() const { return group_; }
   const PhaseClock& phases() const { return *phases_; }
   std::optional<Watchdog>& watchdog() { return watchdog_; }
+  bool has_watchdog() const { return watchdog_.has_value(); }
 
   // Ends everything inside and returns what it used.
   rusage end();
+  // After the end, when nothing more is asked about its cgroup.
+  void release_group() { group_ = {}; }
 
  private:
   Jar() = default;
@@ -74,7 +79,8 @@ class Jar {
   std::unique_ptr<PhaseClock> phases_;
   std::optional<Watchdog> watchdog_;
   bool pid_namespace_ = false;
-  bool hung_up_ = false;  // init has; but a fork of the caller's may hide that
+  bool other_uid_ = false;  // than the caller's
+  bool hung_up_ = false;    // init has; but a fork of the caller's may hide that
   std::uint32_t next_id_ = 1;
 };
 
