@@ -1,8 +1,6 @@
 #include "cli/exec.h"
 
 #include <fcntl.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -18,7 +16,7 @@ namespace belljar::cli {
 namespace {
 
 std::uint64_t block_signals() {
-  sigset_t blocked = supervised_signals();
+  sigset_t blocked = launcher::supervised_signals();
   ::sigaddset(&blocked, SIGTTOU);  // or taking the terminal back would stop us
   sigset_t before;
   ::sigprocmask(SIG_BLOCK, &blocked, &before);
@@ -32,28 +30,6 @@ bool takes_terminal() {
   for (int fd : {0, 1, 2})
     if (::isatty(fd) == 0) return false;
   return ::tcgetpgrp(0) == ::getpgrp();
-}
-
-// The guest inherits 0, 1 and 2, so they must not lead out of the jar: from a
-// folder the host's root can be reached, and a socket of the host's network can
-// be connected anew.
-Status check_stdio(const Policy& policy) {
-  for (int fd : {0, 1, 2}) {
-    struct stat st{};
-    if (::fstat(fd, &st) < 0) return fail("stat descriptor " + std::to_string(fd), errno);
-    if (S_ISDIR(st.st_mode))
-      return fail(
-          "descriptor " + std::to_string(fd) + " is a folder, which would lead out of the sandbox",
-          0, "redirect it to a file or /dev/null");
-    int domain = 0;
-    socklen_t size = sizeof domain;
-    if (S_ISSOCK(st.st_mode) && policy.network != Network::full &&
-        ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain != AF_UNIX)
-      return fail(
-          "descriptor " + std::to_string(fd) + " is a network socket, and the network is denied", 0,
-          "pass the data through a pipe: … | belljar exec … | …");
-  }
-  return {};
 }
 
 // A whole home, or more, is rarely what a person means to hand over.
@@ -140,12 +116,13 @@ Result<int> run_settings(const Run& request) {
       return fail("timeout and report need the sandbox", 0, "leave out --sandbox=off");
     run_without_sandbox(request.command);
   }
-  TRY(check_stdio(policy));
+  TRY(launcher::check_stdio(policy, {0, 1, 2}));
   if (!request.report.empty()) TRY(check_report(request.report));
   raise_cpu_limit(policy);
-  Command command{.arguments = request.command, .takes_terminal = takes_terminal()};
+  launcher::Command command{.arguments = request.command, .takes_terminal = takes_terminal()};
   command.signal_mask = block_signals();
-  Outcome outcome = TRY(run(policy, caller, command, {.forward_signals = true}, announce));
+  Outcome outcome =
+      TRY(launcher::run(policy, caller, command, {.forward_signals = true}, announce));
   if (outcome.reason == Reason::not_started)
     print_error(not_started(request.command[0], outcome.exec_error, caller));
   if (std::string words = last_words(policy, outcome); !words.empty())

@@ -6,7 +6,7 @@
 
 #include "plan/plan.h"
 
-namespace belljar {
+namespace belljar::launcher {
 
 // When each step of a launch was done, in nanoseconds of CLOCK_MONOTONIC.
 struct PhaseClock {
@@ -33,4 +33,4 @@ struct Entry {
 
 [[noreturn]] void enter(const Entry& entry) noexcept;
 
-}  // namespace belljar
+}  // namespace belljar::launcher
