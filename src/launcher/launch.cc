@@ -138,10 +138,10 @@ Status wait_for_child(int error_fd, int control_fd) {
 }
 
 // Until init says that it is there, the child may be using our memory.
-Status wait_until_ready(int error_fd, int control_fd, std::optional<Watchdog>* watchdog) {
+Status wait_until_ready(int error_fd, int control_fd, std::optional<Watchdog>* watchdog, int init) {
   TRY(wait_for_child(error_fd, control_fd));
   if (watchdog != nullptr) {
-    *watchdog = TRY(Watchdog::receive(control_fd));
+    *watchdog = TRY(Watchdog::receive(control_fd, init));
     TRY(wait_for_child(error_fd, control_fd));
   }
   protocol::Header header{};
@@ -219,8 +219,8 @@ Status Jar::launch(const Plan& plan, const Command* first) {
   init_end.reset();
   error.write.reset();
   if (status)
-    status =
-        wait_until_ready(error.read.get(), control_.get(), plan.watchdog ? &watchdog_ : nullptr);
+    status = wait_until_ready(error.read.get(), control_.get(),
+                              plan.watchdog ? &watchdog_ : nullptr, plan.outside_proc ? init_ : 0);
   if (!status) {
     end();  // before the memory that the child may still use goes
     return status;

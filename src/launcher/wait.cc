@@ -210,7 +210,7 @@ class Supervisor {
   Jar jar_;
   Fd signals_;
   Clock::time_point began_;
-  Clock::time_point watched_{};
+  Clock::time_point watched_ = began_;  // a guest that has just begun has used nothing
   std::optional<Clock::time_point> deadline_;
   std::optional<int> status_;
   bool ended_ = false;
@@ -247,7 +247,7 @@ Result<Outcome> run(const Policy& policy, const Caller& caller, const Command& c
     TRY(about_to_run(plan));
     Result<Jar> jar = Jar::start(plan, &command);
     if (!jar && !host.measured) {
-      host = probe_host();
+      host = probe_host(caller);
       continue;
     }
     if (!jar) return std::unexpected(jar.error());

@@ -156,16 +156,16 @@ class Builder {
 
  private:
   void attach(int mount_fd, const Op& op) noexcept {
-    if (op.verify_target) {
-      Fd target(open_inside(op.target.c_str()));
-      child_.must(bool(target), "view: open target", op.target.c_str());
-      if (!same_inode(target.get(), op))
-        child_.die(ESTALE, "view: path changed since it was checked", op.target.c_str());
-      child_.must(move_to(mount_fd, target.get(), "", MOVE_MOUNT_T_EMPTY_PATH), "view: mount on",
-                  op.target.c_str());
+    const char* target = op.target.c_str();
+    if (!op.in_tree) {
+      child_.must(move_to(mount_fd, AT_FDCWD, target, 0), "view: mount on", target);
     } else {
-      child_.must(move_to(mount_fd, AT_FDCWD, op.target.c_str(), 0), "view: mount on",
-                  op.target.c_str());
+      Fd found(open_inside(target));
+      child_.must(bool(found), "view: open target", target);
+      if (op.verify_target && !same_inode(found.get(), op))
+        child_.die(ESTALE, "view: path changed since it was checked", target);
+      child_.must(move_to(mount_fd, found.get(), "", MOVE_MOUNT_T_EMPTY_PATH), "view: mount on",
+                  target);
     }
     ::close(mount_fd);
   }

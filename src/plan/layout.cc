@@ -50,6 +50,11 @@ class Builder {
         root_(options.root) {}
 
   Result<Layout> build() {
+    // By its real name, since mounts are made without following symlinks.
+    Result<Traced> home = tracer_.trace(caller_.home);
+    home_ = home ? home->path : caller_.home;
+    if (home)
+      for (Link& link : home->links) add_link(std::move(link));
     layout_.whole_root = files_.reads == Reads::everything;
     layout_.root_writable = files_.writes_everything && layout_.whole_root;
     layout_.own_dev = !layout_.root_writable;
@@ -61,10 +66,12 @@ class Builder {
     TRY(add_tmp());
     TRY(add_cache());
     TRY(add_credentials());
-    if (layout_.whole_root && !files_.other_homes) hide_homes();
+    if (layout_.whole_root && !files_.other_homes) empty("/home");
+    if (layout_.whole_root && !files_.services) empty("/run");
     if (!options_.view) TRY(do_without_view());
     drop_covered();
     TRY(add_exceptions());
+    TRY(open_places());
     if (files_.reads == Reads::runtime) add_minimal_etc();
     if (root_ && options_.view) add_jar_user();
     layout_.lost_exceptions = lost_exception_;
@@ -76,17 +83,23 @@ class Builder {
   // ---- one path ----
   Status add(const std::string& path, Access access, std::string_view from, Asked asked,
              std::string inside = {}) {
-    Traced traced = TRY(trace(path));
-    for (Link& link : traced.links) layout_.links.push_back(std::move(link));
+    Traced traced = TRY(tracer_.trace(path));
+    for (Link& link : traced.links) add_link(std::move(link));
     Place place{.path = traced.path,
                 .inside = inside.empty() || !options_.view ? traced.path : std::move(inside),
                 .access = access,
-                .from = std::string(from)};
-    place.fd = TRY(open_path(traced.path.c_str(), O_PATH | O_NOFOLLOW));
-    if (::fstat(place.fd.get(), &place.st) < 0) return fail("stat " + path, errno);
+                .from = std::string(from),
+                .fd = {},
+                .st = traced.st};
     place.owned = root_ && asked == Asked::by_name && options_.show_as_owned && options_.view;
     layout_.places.push_back(std::move(place));
     return {};
+  }
+
+  // Several places are reached through /bin.
+  void add_link(Link link) {
+    auto same = [&](const Link& other) { return other.inside == link.inside; };
+    if (std::ranges::none_of(layout_.links, same)) layout_.links.push_back(std::move(link));
   }
 
   // What belongs to the system may be missing.
@@ -98,7 +111,7 @@ class Builder {
     if (files_.reads == Reads::runtime)
       for (const char* path : kRuntime) add_if_there(path);
     // Often a symlink into /run, which is not shown.
-    if (files_.reads == Reads::system && policy_.network == Network::full)
+    if (files_.reads != Reads::runtime && policy_.network == Network::full)
       add_if_there("/etc/resolv.conf");
     if (!layout_.own_dev) return;
     for (const char* path : kDevices) {
@@ -108,7 +121,7 @@ class Builder {
   }
 
   void add_toolchains() {
-    Toolchains toolchains = find_toolchains(caller_);
+    Toolchains toolchains = find_toolchains(caller_, tracer_);
     secrets_ = std::move(toolchains.secrets);
     for (const std::string& folder : toolchains.folders) add_toolchain(folder);
   }
@@ -131,10 +144,10 @@ class Builder {
   // ---- what the person asked for ----
   Status add_workdir() {
     if (files_.workdir.empty()) return {};
-    Result<Traced> traced = trace(files_.workdir);
+    Result<Traced> traced = tracer_.trace(files_.workdir);
     if (!traced)
       return fail("workdir " + files_.workdir, traced.error().err, "-C names another one");
-    struct stat st {};
+    struct stat st{};
     if (::stat(traced->path.c_str(), &st) < 0 || !S_ISDIR(st.st_mode))
       return fail("workdir " + files_.workdir + " is not a folder", 0, "-C names another one");
     const bool moved = options_.view && !files_.workdir_inside.empty();
@@ -170,6 +183,7 @@ class Builder {
     std::size_t slash = path.rfind('/');
     if (slash != 0 && slash != path.npos) TRY(make_missing(path.substr(0, slash)));
     if (::mkdir(path.c_str(), 0777) < 0) return fail("make " + path, errno);
+    tracer_ = {};  // it may remember that this was not there
     layout_.leftovers.add_folder(path);
     return {};
   }
@@ -182,7 +196,7 @@ class Builder {
   }
 
   Status add_home() {
-    const std::string inside = files_.home_inside.empty() ? caller_.home : files_.home_inside;
+    const std::string inside = files_.home_inside.empty() ? home_ : files_.home_inside;
     layout_.home = inside;
     if (!files_.home_dir.empty()) {
       TRY(make_missing(files_.home_dir));
@@ -207,7 +221,9 @@ class Builder {
     if (!files_.private_tmp) return {};
     layout_.tmp = "/tmp";
     if (is_granted("/tmp")) return {};
-    layout_.private_dirs.push_back({"/tmp", 01777});
+    Result<Traced> traced = tracer_.trace("/tmp");
+    const bool by_real_name = layout_.whole_root && traced;
+    layout_.private_dirs.push_back({by_real_name ? traced->path : "/tmp", 01777});
     if (!layout_.whole_root) layout_.links.push_back({"/var/tmp", "/tmp"});
     return {};
   }
@@ -228,7 +244,7 @@ class Builder {
   // Both ends are resolved before they are checked: `home/../../etc` is not below
   // the home.
   Status add_credential(const Credential& credential) {
-    Result<Traced> source = trace(credential.source);
+    Result<Traced> source = tracer_.trace(credential.source);
     if (!source) return fail("credential: " + credential.source, source.error().err);
     std::string destination = normalise(credential.destination);
     const bool placed = std::ranges::any_of(
@@ -243,7 +259,7 @@ class Builder {
     if (!S_ISREG(place.st.st_mode) && !place.is_dir())
       return fail("credential: " + credential.source + " is neither a file nor a folder");
     for (const char* store : {"/.ssh", "/.aws", "/.gnupg", "/.config/gcloud", "/.kube", "/.docker"})
-      if (place.path == caller_.home + store)
+      if (place.path == home_ + store)
         layout_.warnings.push_back("credential: all of " + place.path +
                                    " is shown; mount the one file that is needed");
     return {};
@@ -265,7 +281,7 @@ class Builder {
   // Without a root of its own the guest's private folders are real ones, made for
   // it and removed after it; TMPDIR and HOME lead there.
   Status do_without_view() {
-    if (!layout_.private_dirs.empty()) {
+    if (!layout_.private_dirs.empty() && options_.make_folders) {
       std::string scratch = TRY(make_scratch_folder());
       layout_.leftovers.add_scratch(scratch);
       for (PrivateDir& dir : std::exchange(layout_.private_dirs, {})) {
@@ -293,11 +309,11 @@ class Builder {
     });
   }
 
-  // With the whole root shown, other people's homes are not; the caller's own is
-  // as the policy says.
-  void hide_homes() {
-    struct stat st{};
-    if (::stat("/home", &st) == 0) layout_.private_dirs.push_back({"/home", 0755});
+  // With the whole root shown, this folder is not, but for what is granted in it:
+  // other people's homes, the sockets of services.
+  void empty(const char* folder) {
+    Result<Traced> traced = tracer_.trace(folder);
+    if (traced) layout_.private_dirs.push_back({traced->path, 0755});
   }
 
   const Place* nearest_above(const Place& below) const {
@@ -340,6 +356,18 @@ class Builder {
     layout_.places = std::move(kept);
   }
 
+  // Only those that are left: a developer's PATH names twenty that are covered.
+  Status open_places() {
+    for (Place& place : layout_.places) {
+      place.fd = TRY(open_path(place.path.c_str(), O_PATH | O_NOFOLLOW));
+      struct stat st{};
+      if (::fstat(place.fd.get(), &st) < 0) return fail("stat " + place.path, errno);
+      if (st.st_dev != place.st.st_dev || st.st_ino != place.st.st_ino)
+        return fail("open " + place.path + ": it was replaced meanwhile", ESTALE, "try again");
+    }
+    return {};
+  }
+
   // ---- hide and protect ----
   // The place that shows a path of the host, if any does.
   const Place* shown_by(std::string_view path) const {
@@ -369,9 +397,9 @@ class Builder {
       lost_exception_ = lost_exception_ || from != "secret";
       return {};
     }
-    Result<Traced> traced = trace(path);
+    Result<Traced> traced = tracer_.trace(path);
     if (!traced) return {};  // what is not there needs no hiding
-    if (traced->path == caller_.home && from == "profile") return {};
+    if (traced->path == home_ && from == "profile") return {};
     const Place* shown = shown_by(traced->path);
     if (shown == nullptr && !layout_.whole_root) return {};
     const std::string tree = shown != nullptr ? shown->path : "/";
@@ -391,7 +419,7 @@ class Builder {
   Status protect(const std::string& path) {
     lost_exception_ = lost_exception_ || !options_.view;
     if (!options_.view) return {};
-    Result<Traced> traced = trace(path);
+    Result<Traced> traced = tracer_.trace(path);
     if (!traced)
       return complain("protect: " + path + " does not exist and cannot be protected",
                       traced.error());
@@ -467,6 +495,8 @@ class Builder {
   const Caller& caller_;
   LayoutOptions options_;
   bool root_;
+  Tracer tracer_;
+  std::string home_;
   Layout layout_;
   std::vector<std::string> secrets_;
   bool lost_exception_ = false;

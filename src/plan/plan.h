@@ -19,6 +19,13 @@
 
 namespace belljar {
 
+// What of the caller's surroundings a plan depends on.
+struct Caller {
+  std::string home;
+  std::string cwd;
+  std::vector<std::string> environment;  // NAME=value
+};
+
 // What this machine can enforce.
 struct Host {
   identity::Support identity;
@@ -31,17 +38,10 @@ struct Host {
 };
 
 // Tries everything: some milliseconds.
-Host probe_host();
+Host probe_host(const Caller& caller);
 // Supposes that namespaces and seccomp work, so that a launch need not wait for
 // probes: where that is wrong the launch fails, and the caller probes then.
 Host assume_host();
-
-// What of the caller's surroundings a plan depends on.
-struct Caller {
-  std::string home;
-  std::string cwd;
-  std::vector<std::string> environment;  // NAME=value
-};
 
 struct Plan {
   Policy policy;
