@@ -1,4 +1,6 @@
 // doctor: what this host can enforce, found by trying it, and how to get the rest.
+#include <unistd.h>
+
 #include <boost/json.hpp>
 
 #include <cstdio>
@@ -81,6 +83,8 @@ Result<int> run_doctor(const Arguments& arguments) {
   Parsed parsed = TRY(parse_flags(
       arguments, {{.name = "json", .seen = &as_json}, {.name = "verify", .value = &verify}}));
   if (!parsed.rest.empty()) return fail("doctor takes no argument " + parsed.rest[0]);
+  if (parsed.settings != Settings{})
+    return fail("doctor takes no flags of a policy", 0, "belljar explain does");
   if (!verify.empty()) return verify_profile(verify);
   const Caller caller = this_caller();
   const Host host = probe_host(caller);
@@ -99,8 +103,10 @@ Result<int> run_doctor(const Arguments& arguments) {
   }
   std::printf("What this host can enforce, found by trying it:\n\n");
   for (const Finding& f : findings(host))
-    std::printf("  %-4s %-20s %s%s%s\n", f.there ? "yes" : "NO", f.name, f.gives,
-                f.detail.empty() ? "" : ": ", f.detail.c_str());
+    std::printf("  %s %-20s %s%s%s\n",
+                styled(f.there ? "yes " : "NO  ", f.there ? Style::good : Style::bad, STDOUT_FILENO)
+                    .c_str(),
+                f.name, f.gives, f.detail.empty() ? "" : ": ", f.detail.c_str());
   std::printf("\nProfiles here:\n\n");
   for (const Profile& profile : profiles())
     std::printf("  %-20s %s\n", std::string(profile.name).c_str(),
