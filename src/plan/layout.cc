@@ -147,8 +147,7 @@ class Builder {
     Result<Traced> traced = tracer_.trace(files_.workdir);
     if (!traced)
       return fail("workdir " + files_.workdir, traced.error().err, "-C names another one");
-    struct stat st{};
-    if (::stat(traced->path.c_str(), &st) < 0 || !S_ISDIR(st.st_mode))
+    if (!S_ISDIR(traced->st.st_mode))
       return fail("workdir " + files_.workdir + " is not a folder", 0, "-C names another one");
     const bool moved = options_.view && !files_.workdir_inside.empty();
     layout_.workdir = moved ? files_.workdir_inside : traced->path;
