@@ -23,6 +23,9 @@ constexpr std::ptrdiff_t kMaxDots = 8192;
 // Nobody extends so many; a circle further on is found by it too.
 constexpr std::size_t kMaxChain = 32;
 
+// Each is judged on its own where a project is not trusted.
+constexpr std::size_t kMaxTables = 1000;
+
 struct Text {
   std::string text;
   Position position;
@@ -108,7 +111,10 @@ class Reader {
   }
 
   Result<const toml::table*> table_at(const toml::key& key, const toml::node& node) const {
-    if (const toml::table* table = node.as_table()) return table;
+    const toml::table* table = node.as_table();
+    if (table != nullptr && table->size() > kMaxTables)
+      return wrong(position_of(key), quoted(key) + " holds too many");
+    if (table != nullptr) return table;
     return wrong(position_of(key), quoted(key) + " must be a table");
   }
 
