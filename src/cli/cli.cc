@@ -39,7 +39,10 @@ int main(const Arguments& arguments) {
   constexpr struct {
     std::string_view name;
     int (*run)(const Arguments&);
-  } kCommands[] = {{"exec", exec}, {"x", exec}, {"explain", explain}, {"doctor", doctor}};
+  } kCommands[] = {{"exec", exec},      {"x", exec},       {"explain", explain},
+                   {"doctor", doctor},  {"run", cli::run}, {"tasks", tasks},
+                   {"init", init},      {"trust", trust},  {"config", config},
+                   {"profile", profile}};
   for (const auto& command : kCommands)
     if (command.name == arguments[0]) return command.run(rest);
   print_error({.what = "unknown command " + arguments[0], .err = 0, .hint = "belljar --help"});

@@ -21,6 +21,12 @@ int main(const Arguments& arguments);
 int exec(const Arguments& arguments);
 int explain(const Arguments& arguments);
 int doctor(const Arguments& arguments);
+int run(const Arguments& arguments);
+int tasks(const Arguments& arguments);
+int init(const Arguments& arguments);
+int trust(const Arguments& arguments);
+int config(const Arguments& arguments);
+int profile(const Arguments& arguments);
 
 // The code of a command that may have failed, whose error is printed then.
 int report(const Result<int>& code);

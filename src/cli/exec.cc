@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cli/configuration.h"
 #include "cli/flags.h"
 #include "cli/report.h"
 #include "policy/profiles.h"
@@ -157,7 +158,10 @@ int exec(const Arguments& arguments) {
   Run request;
   Result<Parsed> parsed = parse_flags(arguments, {{.name = "report", .value = &request.report}});
   if (!parsed) return report(std::unexpected(parsed.error()));
-  request.settings = std::move(parsed->settings);
+  Result<Loaded> loaded = load_here(parsed->settings);
+  if (!loaded) return report(std::unexpected(loaded.error()));
+  request.settings = std::move(loaded->settings);
+  request.profile_name = loaded->policy.profile;
   request.command = std::move(parsed->rest);
   return report(run_settings(request));
 }
