@@ -11,6 +11,7 @@ add_custom_command(
   COMMAND ${CMAKE_CXX_COMPILER} -std=c++23 -O2 -Wall -Wextra -Werror -I${init_dir}/..
           -ffreestanding -fno-exceptions -fno-rtti -fno-stack-protector
           -fno-asynchronous-unwind-tables -fno-pic -no-pie -static -nostdlib
+          -Wno-unused-command-line-argument # clang: -no-pie beside -static
           -Wl,-z,noseparate-code,-z,noexecstack,--build-id=none,-s
           -o ${init_program} ${init_dir}/init.cc
   DEPENDS ${init_dir}/init.cc ${init_dir}/protocol.h ${init_dir}/raw_syscall.h
