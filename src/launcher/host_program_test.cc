@@ -135,6 +135,25 @@ TEST(HostProgram, descriptors_of_a_jar_are_close_on_exec) {
   EXPECT_EQ(would_leak(), before);
 }
 
+TEST(HostProgram, a_launch_closes_no_descriptor_of_another_thread) {
+  std::atomic<bool> stop{false};
+  std::atomic<int> lost{0};
+  Folder folder;
+  {
+    std::jthread opener([&] {
+      while (!stop) {
+        std::vector<Fd> mine;
+        for (int i = 0; i < 20; ++i) mine.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+        std::this_thread::sleep_for(3ms);
+        for (const Fd& fd : mine) lost += ::fcntl(fd.get(), F_GETFD) < 0 ? 1 : 0;
+      }
+    });
+    for (int i = 0; i < 20; ++i) EXPECT_TRUE(run(policy_for(folder), sh("true")));
+    stop = true;
+  }
+  EXPECT_EQ(lost, 0);
+}
+
 TEST(HostProgram, threads_launch_at_once) {
   std::atomic<int> good{0};
   {
