@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cli/configuration.h"
 #include "cli/flags.h"
 #include "cli/report.h"
 #include "policy/profiles.h"
@@ -66,10 +67,20 @@ void raise_cpu_limit(Policy& policy) {
 // Said before the guest starts, so that it is not lost in its output.
 Status announce(const Plan& plan) {
   for (const std::string& warning : plan.warnings) print_warning(warning);
-  for (const Loss& loss : plan.losses)
+  for (const Loss& loss : plan.losses) {
+    const std::string what = std::string(name(loss.promise)) + ": " + loss.what;
     if (loss.broken)
-      print_warning("not kept here: " + std::string(name(loss.promise)) + ": " + loss.what);
+      print_warning("not kept here: " + what);
+    else
+      print_detail("less depth here: " + what);
+  }
   return {};
+}
+
+void print_phases(const Outcome& outcome) {
+  if (output().verbosity != Verbosity::verbose) return;
+  for (const auto& [phase, time] : outcome.phases)
+    print_detail("launch: " + phase + " " + std::to_string(time.count()) + " µs");
 }
 
 // Why a command is not there: perhaps it is, but outside.
@@ -122,6 +133,7 @@ Result<int> run_settings(const Run& request) {
   command.signal_mask = block_signals();
   Outcome outcome =
       TRY(launcher::run(policy, caller, command, {.forward_signals = true}, announce));
+  print_phases(outcome);
   if (outcome.reason == Reason::not_started)
     print_error(not_started(request.command[0], outcome.exec_error, caller));
   if (std::string words = last_words(policy, outcome); !words.empty())
@@ -134,7 +146,10 @@ int exec(const Arguments& arguments) {
   Run request;
   Result<Parsed> parsed = parse_flags(arguments, {{.name = "report", .value = &request.report}});
   if (!parsed) return report(std::unexpected(parsed.error()));
-  request.settings = std::move(parsed->settings);
+  Result<Loaded> loaded = load_here(parsed->settings);
+  if (!loaded) return report(std::unexpected(loaded.error()));
+  request.settings = std::move(loaded->settings);
+  request.profile_name = loaded->policy.profile;
   request.command = std::move(parsed->rest);
   return report(run_settings(request));
 }

@@ -16,12 +16,12 @@ namespace {
 Result<int> run_explain(const Arguments& arguments) {
   bool as_json = false;
   std::string why;
-  Parsed parsed = TRY(parse_flags(arguments, {{.name = "json", .seen = &as_json},
-                                              {.name = "why", .value = &why}}));
+  Parsed parsed = TRY(
+      parse_flags(arguments, {{.name = "json", .seen = &as_json}, {.name = "why", .value = &why}}));
   const Caller caller = this_caller();
   Policy policy = TRY(policy_for(parsed.settings, caller));
   if (policy.mode == Mode::off) return fail("mode is off: nothing would be enforced");
-  Plan plan = TRY(resolve(policy, probe_host(), caller, Purpose::explain));
+  Plan plan = TRY(resolve(policy, probe_host(caller), caller, Purpose::explain));
   std::string text = !why.empty() ? explain_why(plan, why, caller)
                      : as_json    ? pretty(explain_json(plan))
                                   : explain(plan);

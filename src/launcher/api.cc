@@ -20,7 +20,7 @@ Result<Policy> profile(std::string_view name) {
 }
 
 Result<std::string> explain(const Policy& policy, const Caller& caller) {
-  return explain(TRY(resolve(policy, probe_host(), caller, Purpose::explain)));
+  return explain(TRY(resolve(policy, probe_host(caller), caller, Purpose::explain)));
 }
 
 Result<Outcome> run(const Policy& policy, const Command& command, const Caller& caller) {

@@ -180,10 +180,10 @@ Status wait_for_child(const News& news) {
 }
 
 // Until init says that it is there, the child may be using our memory.
-Status wait_until_ready(const News& news, std::optional<Watchdog>* watchdog) {
+Status wait_until_ready(const News& news, std::optional<Watchdog>* watchdog, int init) {
   TRY(wait_for_child(news));
   if (watchdog != nullptr) {
-    *watchdog = TRY(Watchdog::receive(news.control_fd));
+    *watchdog = TRY(Watchdog::receive(news.control_fd, init));
     TRY(wait_for_child(news));
   }
   protocol::Header header{};
@@ -266,7 +266,7 @@ Status Jar::launch(const Plan& plan, const Command* first) {
   error.write.reset();
   if (status)
     status = wait_until_ready({error.read.get(), control_.get(), pidfd},
-                              plan.watchdog ? &watchdog_ : nullptr);
+                              plan.watchdog ? &watchdog_ : nullptr, plan.outside_proc ? init_ : 0);
   if (!status) {
     end();  // before the memory that the child may still use goes
     return status;

@@ -14,7 +14,7 @@ Result<Started> start(const Policy& policy, const Caller& caller, Host& host, co
     Result<Jar> jar = Jar::start(plan, first);
     if (jar) return Started{std::move(plan), std::move(*jar)};
     if (host.measured) return std::unexpected(jar.error());
-    host = probe_host();
+    host = probe_host(caller);
   }
 }
 

@@ -114,10 +114,13 @@ class Supervisor {
     if (command_.takes_terminal) ::tcsetpgrp(STDIN_FILENO, ::getpgrp());  // SIGTTOU is blocked
   }
 
+  // That init cannot be reached means that it has ended, which we read next.
+  void tell_guest(int signal) { (void)jar_.signal(kFirst, signal); }
+
   Status forward_signals() {
     signalfd_siginfo info{};
     while (::read(signals_.get(), &info, sizeof info) == sizeof info)
-      TRY(jar_.signal(kFirst, static_cast<int>(info.ssi_signo)));
+      tell_guest(static_cast<int>(info.ssi_signo));
     return {};
   }
 
@@ -130,8 +133,9 @@ class Supervisor {
       }
       outcome_.reason = Reason::timeout;
       deadline_ = Clock::now() + kGrace;
-      TRY(jar_.signal(kFirst, SIGTERM));
-      return jar_.signal(kFirst, SIGCONT);  // a stopped process would not see it
+      tell_guest(SIGTERM);
+      tell_guest(SIGCONT);  // a stopped process would not see it
+      return {};
     }
     if (std::optional<Reason> passed = watch_.look(jar_)) {
       outcome_.reason = *passed;

@@ -32,7 +32,7 @@ struct Host {
 };
 
 // Tries everything: some milliseconds.
-Host probe_host();
+Host probe_host(const Caller& caller);
 // Supposes that namespaces and seccomp work, so that a launch need not wait for
 // probes: where that is wrong the launch fails, and the caller probes then.
 Host assume_host();

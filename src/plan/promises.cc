@@ -29,6 +29,14 @@ class Judge {
                : "there is no Landlock behind the mounts",
            "boot with lsm=landlock,… or a newer kernel");
     }
+    if (plan_.view && host_.identity.root && !host_.view.idmap) {
+      std::string what = "your files cannot be shown as the guest's own (" +
+                         host_.view.why_no_idmap +
+                         "), so it may use them only as far as everybody may";
+      plan_.warnings.push_back(what);
+      lose(Promise::files, false, std::move(what),
+           "a file system that can be idmapped, or run belljar as an ordinary user");
+    }
     if (plan_.view || !plan_.landlock) return;
     if (plan_.landlock->abi < 3)
       lose(Promise::files, true, "Landlock before ABI 3 does not stop a file from being emptied",

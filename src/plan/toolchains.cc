@@ -1,8 +1,6 @@
 #include "plan/toolchains.h"
 
 #include <dirent.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <memory>
 #include <string_view>
@@ -85,11 +83,9 @@ std::string_view variable(const Caller& caller, std::string_view name) {
   return {};
 }
 
-bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
-
 class Finder {
  public:
-  explicit Finder(const Caller& caller) : caller_(caller) {}
+  Finder(const Caller& caller, Tracer& tracer) : caller_(caller), tracer_(tracer) {}
 
   // The home folder itself, or anything above it, is never a toolchain.
   void add(std::string path) {
@@ -121,7 +117,7 @@ class Finder {
     std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(folder.c_str()), ::closedir);
     while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr) {
       if (entry->d_type != DT_LNK) continue;
-      Result<Traced> target = trace(folder + "/" + entry->d_name);
+      Result<Traced> target = tracer_.trace(folder + "/" + entry->d_name);
       if (target) add_program_folder(target->path.substr(0, target->path.rfind('/')));
     }
   }
@@ -135,14 +131,17 @@ class Finder {
   }
 
  private:
+  bool exists(const std::string& path) { return tracer_.trace(path).has_value(); }
+
   const Caller& caller_;
+  Tracer& tracer_;
   Toolchains found_;
 };
 
 }  // namespace
 
-Toolchains find_toolchains(const Caller& caller) {
-  Finder finder(caller);
+Toolchains find_toolchains(const Caller& caller, Tracer& tracer) {
+  Finder finder(caller, tracer);
   for (const char* name : kLocations) finder.add(std::string(variable(caller, name)));
   for (const char* name : kSearchPaths) finder.add_each(variable(caller, name));
   for (const char* folder : kHomeFolders) finder.add(caller.home + "/" + folder);

@@ -144,8 +144,18 @@ def test_opens_standard_input_again_to_write(attacker):
         wrote=source.read_text() != "mine\n",
         read="belljar-secret-in-the-log" in run.stdout,
         truncated="belljar-secret-in-the-log" not in log.read_text(),
-        mode=(source.stat().st_mode & 0o777) != 0o666,
     )
+
+
+@attack(25, "files")
+def test_changes_metadata_of_standard_input(attacker):
+    """Line 7 of the list, through a descriptor that the caller gave to be read."""
+    scene = attacker.scene
+    source = scene.file(scene.outside / "source.txt", "mine\n", mode=0o644)
+    before = jars.snapshot(source)
+    with open(source, "rb") as stdin:
+        run = attacker.run("25_stdin_metadata", stdin=stdin, may_refuse=True)
+    attacker.verdict(findings(run) or {"fchmod": "refused"}, changed=before != jars.snapshot(source))
 
 
 # ------------------------------------------------------------ 26: socket families
