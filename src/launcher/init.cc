@@ -306,6 +306,15 @@ void reap(Init& init) {
   }
 }
 
+// What the caller ignores stays ignored across exec. With SIGCHLD nothing would be left
+// to wait for; the others are ignored by many servers and by Python, and programs inside
+// count on them (`yes | head`, the limits). SIGHUP and the like stay: that is nohup.
+void default_signals() {
+  const long action[4] = {};  // handler, flags, restorer, mask: SIG_DFL is 0
+  constexpr int kSignals[] = {SIGCHLD, SIGPIPE, SIGXFSZ, SIGXCPU};
+  for (int signal : kSignals) sys(__NR_rt_sigaction, signal, action, nullptr, 8);
+}
+
 Init the_init;  // zeroed memory without a C library's memset
 
 }  // namespace
@@ -321,6 +330,7 @@ extern "C" [[noreturn]] void init_main(long* stack) {
   if (is_failure(sys(__NR_close_range, kControlFd, ~0U, CLOSE_RANGE_CLOEXEC))) exit(125);
   if (!init.own_pid_namespace) sys(__NR_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   sys(__NR_rt_sigprocmask, SIG_SETMASK, &kAllSignals, nullptr, 8);
+  default_signals();
   const std::uint64_t child_signal = 1ULL << (SIGCHLD - 1);
   long signals = sys(__NR_signalfd4, -1, &child_signal, 8, SFD_CLOEXEC);
   if (is_failure(signals)) exit(125);

@@ -102,19 +102,23 @@ void let_guest_reopen(const std::array<int, 3>& fds) {
   }
 }
 
-class OpenTrees {
+// The trees of a view, one slot per op. The child fills the slots that are empty with
+// descriptors of its own, in memory that we share with it but with numbers that mean
+// something else here: so what is ours to close stands apart.
+class Trees {
  public:
-  explicit OpenTrees(std::size_t count) : fds_(count, -1) {}
-  OpenTrees(const OpenTrees&) = delete;
-  OpenTrees& operator=(const OpenTrees&) = delete;
-  ~OpenTrees() {
-    for (int fd : fds_)
-      if (fd >= 0) ::close(fd);
+  explicit Trees(std::size_t count) : slots_(count, -1) {}
+  Status open(const view::Plan& plan) {
+    Status status = view::open_trees(plan, slots_);
+    for (int fd : slots_)
+      if (fd >= 0) ours_.emplace_back(fd);
+    return status;
   }
-  std::span<int> fds() { return fds_; }
+  std::span<int> slots() { return slots_; }
 
  private:
-  std::vector<int> fds_;
+  std::vector<int> slots_;
+  std::vector<Fd> ours_;
 };
 
 std::string home_of(const std::vector<std::string>& environment) {
@@ -226,11 +230,11 @@ Status Jar::launch(const Plan& plan, const Command* first) {
     }
   }
   if (plan.cgroup) group_ = TRY(cgroup::Group::make(*plan.cgroup));
-  OpenTrees trees(plan.view ? plan.view->ops.size() : 0);
-  if (other_uid_ && plan.view) TRY(view::open_trees(*plan.view, trees.fds()));
+  Trees trees(plan.view ? plan.view->ops.size() : 0);
+  if (other_uid_ && plan.view) TRY(trees.open(*plan.view));
 
   Entry entry{.plan = &plan,
-              .late = {.trees = trees.fds(), .user = {}, .group = {}},
+              .late = {.trees = trees.slots(), .user = {}, .group = {}},
               .jar_uid = 0,
               .error_fd = error.write.get(),
               .go_fd = other_uid_ ? go.get() : -1,
