@@ -24,10 +24,10 @@ std::uint64_t block_signals() {
 }
 
 // The terminal is shared only when the guest has it whole.
-bool takes_terminal() {
+bool has_terminal() {
   for (int fd : {0, 1, 2})
     if (::isatty(fd) == 0) return false;
-  return ::tcgetpgrp(0) == ::getpgrp();
+  return ::tcgetpgrp(0) >= 0;  // it is this session's own
 }
 
 Result<int> run_command(const Arguments& arguments) {
@@ -35,7 +35,8 @@ Result<int> run_command(const Arguments& arguments) {
   Parsed parsed = TRY(parse_flags(arguments, {{.name = "report", .value = &report}}));
   Caller caller = this_caller();
   Policy policy = TRY(make_policy(parsed.settings, {.cwd = caller.cwd, .home = caller.home}));
-  Command command{.arguments = parsed.rest, .takes_terminal = takes_terminal()};
+  Command command{.arguments = parsed.rest, .has_terminal = has_terminal()};
+  command.takes_terminal = command.has_terminal && ::tcgetpgrp(0) == ::getpgrp();
   command.signal_mask = block_signals();
   Plan plan = TRY(resolve(policy, assume_host(), caller));
   for (const std::string& warning : plan.warnings) print_warning(warning);
