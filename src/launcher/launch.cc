@@ -192,6 +192,11 @@ Status Jar::launch(const Plan& plan, const Command* first) {
   Fd go;
   if (as_root) go = TRY(keep_high(::eventfd(0, EFD_CLOEXEC), "eventfd"));
 
+  Fd terminal;
+  if (first != nullptr && first->has_terminal)
+    terminal = TRY(keep_high(::fcntl(first->stdio_fds[0], F_DUPFD_CLOEXEC, process::kFirstHighFd),
+                             "keep the terminal"));
+
   std::string request;
   if (first != nullptr) {
     request = TRY(encode_spawn(*first, next_id_++, workdir_, environment_));
@@ -212,6 +217,7 @@ Status Jar::launch(const Plan& plan, const Command* first) {
               .control_fd = init_end.get(),
               .supervisor_fd = self.get(),
               .init_fd = TRY(init_program()),
+              .terminal_fd = terminal.get(),
               .phases = phases_.get()};
   using Stack = std::array<std::byte, 64 << 10>;
   auto stack = std::make_unique_for_overwrite<Stack>();
