@@ -71,18 +71,19 @@ struct Files {
   bool writes_everything = false;
   bool toolchains = false;    // also discovered toolchains and PATH entries
   bool other_homes = false;   // with Reads::everything: other people's homes too
+  bool services = false;      // with Reads::everything: /run too, where their sockets are
   std::vector<Grant> grants;  // absolute paths
   std::vector<std::string> hide_globs;
   std::vector<std::string> protect_globs;
-  std::string workdir;            // absolute; empty: no workdir is granted
+  std::string workdir;  // absolute; empty: no workdir is granted
   Access workdir_access = Access::write;
-  std::string workdir_inside;     // where the guest sees it; empty: at its own path
+  std::string workdir_inside;  // where the guest sees it; empty: at its own path
   Home home = Home::temporary;
-  std::string home_dir;           // a folder of the caller's to use as home
-  std::string home_inside;        // where the guest sees it; empty: at its own path
-  std::string cache_dir;          // a folder for caches, writable
+  std::string home_dir;     // a folder of the caller's to use as home
+  std::string home_inside;  // where the guest sees it; empty: at its own path
+  std::string cache_dir;    // a folder for caches, writable
   bool private_tmp = true;
-  std::string tmp_dir;            // a folder of the caller's to use as /tmp
+  std::string tmp_dir;  // a folder of the caller's to use as /tmp
   std::vector<Credential> credentials;
   bool operator==(const Files&) const = default;
 };
@@ -96,8 +97,8 @@ enum class Network {
 
 struct Environment {
   bool everything = false;
-  std::vector<std::string> pass;                          // names, `*` matches any run
-  std::vector<std::pair<std::string, std::string>> set;   // last one wins
+  std::vector<std::string> pass;                         // names, `*` matches any run
+  std::vector<std::pair<std::string, std::string>> set;  // last one wins
   bool system_path_only = false;  // PATH keeps only entries under system prefixes
   bool operator==(const Environment&) const = default;
 };

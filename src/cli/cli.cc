@@ -1,40 +1,10 @@
 #include "cli/cli.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 
 namespace belljar::cli {
 
-namespace {
-
-// The name by which the person came here, which may lead through symlinks: both
-// it and the folder's own name must work inside.
-std::string current_folder() {
-  const char* name = std::getenv("PWD");
-  struct stat named {};
-  struct stat here {};
-  if (name != nullptr && name[0] == '/' && ::stat(name, &named) == 0 && ::stat(".", &here) == 0 &&
-      named.st_dev == here.st_dev && named.st_ino == here.st_ino)
-    return name;
-  std::error_code ignored;  // a folder that was deleted: then the plan says so
-  return std::filesystem::current_path(ignored);
-}
-
-}  // namespace
-
-Caller this_caller() {
-  Caller caller;
-  const char* home = std::getenv("HOME");
-  caller.home = home != nullptr && home[0] == '/' ? home : "/";
-  caller.cwd = current_folder();
-  for (char** variable = environ; *variable != nullptr; ++variable)
-    caller.environment.emplace_back(*variable);
-  return caller;
-}
+Caller this_caller() { return this_process(); }
 
 void print_error(const Error& error) {
   std::fprintf(stderr, "belljar: %s\n", error.message().c_str());
@@ -44,10 +14,24 @@ void print_warning(std::string_view text) {
   std::fprintf(stderr, "belljar: warning: %.*s\n", static_cast<int>(text.size()), text.data());
 }
 
+int report(const Result<int>& code) {
+  if (code) return *code;
+  print_error(code.error());
+  return kFailure;
+}
+
 int main(const Arguments& arguments) {
   if (arguments.empty()) return kFailure;
   Arguments rest(arguments.begin() + 1, arguments.end());
-  if (arguments[0] == "exec" || arguments[0] == "x") return exec(rest);
+  constexpr struct {
+    std::string_view name;
+    int (*run)(const Arguments&);
+  } kCommands[] = {{"exec", exec},      {"x", exec},       {"explain", explain},
+                   {"doctor", doctor},  {"run", cli::run}, {"tasks", tasks},
+                   {"init", init},      {"trust", trust},  {"config", config},
+                   {"profile", profile}};
+  for (const auto& command : kCommands)
+    if (command.name == arguments[0]) return command.run(rest);
   print_error({.what = "unknown command " + arguments[0], .err = 0, .hint = "belljar --help"});
   return kFailure;
 }

@@ -17,7 +17,19 @@ inline constexpr int kFailure = 125;
 
 int main(const Arguments& arguments);
 
+// The commands. Each returns the exit code.
 int exec(const Arguments& arguments);
+int explain(const Arguments& arguments);
+int doctor(const Arguments& arguments);
+int run(const Arguments& arguments);
+int tasks(const Arguments& arguments);
+int init(const Arguments& arguments);
+int trust(const Arguments& arguments);
+int config(const Arguments& arguments);
+int profile(const Arguments& arguments);
+
+// The code of a command that may have failed, whose error is printed then.
+int report(const Result<int>& code);
 
 Caller this_caller();
 void print_error(const Error& error);

@@ -51,7 +51,17 @@ class Reader {
       TRY(no_value(name, value));
       return set(parsed_.settings, *key, "true", origin_);
     }
-    return set(parsed_.settings, *key, TRY(value_of(name, value)), origin_);
+    return set_flag(*key, TRY(value_of(name, value)));
+  }
+
+  // An error speaks of the flag that was written, not of the key behind it.
+  Status set_flag(const Key& key, const std::string& value) {
+    Status status = set(parsed_.settings, key, value, origin_);
+    if (status) return status;
+    Error error = status.error();
+    if (error.what.starts_with(key.name))
+      error.what.replace(0, key.name.size(), "--" + std::string(key.flag));
+    return std::unexpected(std::move(error));
   }
 
   Status read_letter(std::string_view argument) {
@@ -59,7 +69,7 @@ class Reader {
       if (key.letter == 0 || argument[1] != key.letter) continue;
       std::optional<std::string_view> value;
       if (argument.size() > 2) value = argument.substr(2);
-      return set(parsed_.settings, key, TRY(value_of(argument.substr(0, 2), value)), origin_);
+      return set_flag(key, TRY(value_of(argument.substr(1, 1), value)));
     }
     return unknown(argument.substr(1));
   }

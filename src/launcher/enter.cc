@@ -7,12 +7,12 @@
 #include <ctime>
 
 #include "base/child.h"
-#include "layers/caps.h"
-#include "layers/process.h"
 #include "launcher/protocol.h"
 #include "launcher/watchdog.h"
+#include "layers/caps.h"
+#include "layers/process.h"
 
-namespace belljar {
+namespace belljar::launcher {
 namespace {
 
 void wait_for_parent(int go_fd, const Child& child) noexcept {
@@ -78,4 +78,4 @@ void enter(const Entry& entry) noexcept {
   child.die(errno, "execute init");
 }
 
-}  // namespace belljar
+}  // namespace belljar::launcher

@@ -6,7 +6,7 @@
 
 #include "plan/plan.h"
 
-namespace belljar {
+namespace belljar::launcher {
 
 // When each step of a launch was done, in nanoseconds of CLOCK_MONOTONIC.
 struct PhaseClock {
@@ -22,16 +22,16 @@ struct PhaseClock {
 struct Entry {
   const Plan* plan;
   view::Late late;
-  uid_t jar_uid;       // where root made one up for the jar
-  int error_fd;        // a SetupFailure goes here
-  int go_fd;           // readable when the parent has written the id maps; or -1
-  int control_fd;      // init's end of the socket
-  int supervisor_fd;   // pidfd of this process
-  int init_fd;         // the init program
-  int terminal_fd;     // the guest's terminal, or -1
+  uid_t jar_uid;      // where root made one up for the jar
+  int error_fd;       // a SetupFailure goes here
+  int go_fd;          // readable when the parent has written the id maps; or -1
+  int control_fd;     // init's end of the socket
+  int supervisor_fd;  // pidfd of this process
+  int init_fd;        // the init program
+  int terminal_fd;    // the guest's terminal, or -1
   PhaseClock* phases;
 };
 
 [[noreturn]] void enter(const Entry& entry) noexcept;
 
-}  // namespace belljar
+}  // namespace belljar::launcher

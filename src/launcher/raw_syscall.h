@@ -84,7 +84,8 @@ long sys(long number, Arguments... arguments) {
 
 // The entry point: hand the initial stack (argc, argv, ...) to init_main.
 #if defined(__x86_64__)
-asm(".globl _start\n_start:\n\txor %ebp, %ebp\n\tmov %rsp, %rdi\n\tand $-16, %rsp\n\tcall init_main\n");
+asm(".globl _start\n_start:\n\txor %ebp, %ebp\n\tmov %rsp, %rdi\n\tand $-16, %rsp\n\tcall "
+    "init_main\n");
 #elif defined(__aarch64__)
 asm(".globl _start\n_start:\n\tmov x29, xzr\n\tmov x0, sp\n\tbl init_main\n");
 #endif

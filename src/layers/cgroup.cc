@@ -91,14 +91,15 @@ void remove_stale(const std::string& parent) {
 }  // namespace
 
 Support probe() {
-  struct statfs fs {};
+  struct statfs fs{};
   if (::statfs(kMount, &fs) < 0 || fs.f_type != CGROUP2_SUPER_MAGIC)
     return {.parent = {}, .why_not = "cgroup v2 is not mounted at /sys/fs/cgroup"};
   std::string own = own_group();
   if (own.empty()) return {.parent = {}, .why_not = "this process is in no cgroup v2"};
   std::string above = own == kMount ? own : own.substr(0, own.rfind('/'));
   for (const std::string& group : {own, above})
-    if (can_limit_children(group) && can_make_groups(group)) return {.parent = group, .why_not = {}};
+    if (can_limit_children(group) && can_make_groups(group))
+      return {.parent = group, .why_not = {}};
   return {.parent = {}, .why_not = "no cgroup with the memory and pids controllers is delegated"};
 }
 

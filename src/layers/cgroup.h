@@ -15,7 +15,7 @@
 namespace belljar::cgroup {
 
 struct Support {
-  std::string parent;   // a cgroup in which we may make others; empty: none
+  std::string parent;  // a cgroup in which we may make others; empty: none
   std::string why_not;
 };
 
@@ -35,8 +35,8 @@ class Group {
   ~Group();
 
   int fd() const { return dir_.get(); }
-  void kill() const;              // everything inside, at once
-  bool out_of_memory() const;     // the kernel killed the jar for its memory
+  void kill() const;           // everything inside, at once
+  bool out_of_memory() const;  // the kernel killed the jar for its memory
   bool pids_limit_hit() const;
   std::optional<std::uint64_t> peak_memory_kb() const;
 

@@ -9,8 +9,8 @@ namespace belljar::env {
 namespace {
 
 constexpr std::string_view kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
-constexpr std::string_view kSystemPrefixes[] = {"/usr", "/bin", "/sbin", "/opt",
-                                                "/nix", "/run/current-system"};
+constexpr std::string_view kSystemPrefixes[] = {"/usr", "/bin", "/sbin",
+                                                "/opt", "/nix", "/run/current-system"};
 
 bool passes(const Environment& environment, std::string_view name) {
   return environment.everything || std::ranges::any_of(environment.pass, [&](const auto& pattern) {
@@ -67,8 +67,8 @@ std::vector<std::string> resolve(const Policy& policy, const std::vector<std::st
   if (environment.system_path_only) path->second = system_part(path->second);
   if (policy.files.home == Home::temporary) {
     variables["HOME"] = inside.home;
-    for (const char* name : {"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
-                             "XDG_STATE_HOME", "XDG_RUNTIME_DIR"})
+    for (const char* name : {"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
+                             "XDG_RUNTIME_DIR"})
       variables.erase(name);
   }
   if (!inside.tmp.empty()) variables["TMPDIR"] = inside.tmp;

@@ -73,7 +73,7 @@ Result<int> Maps::namespace_for(uid_t uid, gid_t gid) {
 }
 
 Status Maps::show(int tree_fd, const std::string& path) {
-  struct stat st {};
+  struct stat st{};
   if (::fstat(tree_fd, &st) < 0) return fail("idmap: stat " + path, errno);
   int ns_fd = TRY(namespace_for(st.st_uid, st.st_gid));
   mount_attr attr{.attr_set = MOUNT_ATTR_IDMAP,

@@ -54,6 +54,8 @@ Support probe() {
 std::optional<Plan> resolve(const Policy& policy, const Layout& layout, const Support& host,
                             bool view) {
   if (host.abi < 1) return std::nullopt;
+  // ABI 1 refuses every rename between folders; behind a view that is too dear.
+  if (host.abi == 1 && view) return std::nullopt;
   Plan plan{.abi = host.abi, .handled_fs = handled_by(host.abi)};
   if (host.abi >= 4 && policy.network == Network::none)
     plan.handled_net = LANDLOCK_ACCESS_NET_BIND_TCP | LANDLOCK_ACCESS_NET_CONNECT_TCP;
@@ -63,7 +65,8 @@ std::optional<Plan> resolve(const Policy& policy, const Layout& layout, const Su
     rule.access &= plan.handled_fs;
     plan.rules.push_back(std::move(rule));
   };
-  if (layout.whole_root) add({.fd = -1, .path = "/", .access = layout.root_writable ? ~0ULL : kRead});
+  if (layout.whole_root)
+    add({.fd = -1, .path = "/", .access = layout.root_writable ? ~0ULL : kRead});
   for (const Place& place : layout.places)
     if (place.access == Access::read || place.access == Access::write)
       add({.fd = place.fd.get(), .path = {}, .access = rights(place)});
@@ -88,15 +91,15 @@ void apply(const Plan& plan, int terminal_fd, const Child& child) noexcept {
   const LandlockRuleset attr{.handled_access_fs = plan.handled_fs,
                              .handled_access_net = plan.handled_net,
                              .scoped = plan.scoped};
-  Fd ruleset(static_cast<int>(
-      ::syscall(SYS_landlock_create_ruleset, &attr, attribute_size(plan.abi), 0)));
+  Fd ruleset(
+      static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attr, attribute_size(plan.abi), 0)));
   child.must(bool(ruleset), "landlock: create_ruleset");
 
   for (const Rule& rule : plan.rules) {
     Fd opened;
     if (rule.fd < 0) opened.reset(::open(rule.path.c_str(), O_PATH | O_CLOEXEC));
-    const landlock_path_beneath_attr beneath{
-        .allowed_access = rule.access, .parent_fd = rule.fd >= 0 ? rule.fd : opened.get()};
+    const landlock_path_beneath_attr beneath{.allowed_access = rule.access,
+                                             .parent_fd = rule.fd >= 0 ? rule.fd : opened.get()};
     child.must(::syscall(SYS_landlock_add_rule, ruleset.get(), LANDLOCK_RULE_PATH_BENEATH, &beneath,
                          0) == 0,
                "landlock: add_rule", rule.path.c_str());

@@ -20,7 +20,7 @@ struct Place {
   Access access = Access::read;
   std::string from;  // which key asked for it
   Fd fd;             // O_PATH
-  struct stat st {};
+  struct stat st{};
   bool owned = false;   // belongs to the caller: as root it is shown as the jar's own
   bool device = false;  // a device node, which must stay usable
   // Only there so that a protected path below it cannot be moved away with it.
@@ -48,19 +48,35 @@ struct PrivateDir {
   mode_t mode = 0700;
 };
 
+// What was made on the host for this layout, removed with it.
+class Leftovers {
+ public:
+  Leftovers() = default;
+  Leftovers(Leftovers&&) noexcept = default;
+  Leftovers& operator=(Leftovers&&) noexcept = default;
+  ~Leftovers();
+  void add_folder(std::string path) { folders_.push_back(std::move(path)); }
+  void add_scratch(std::string path) { scratch_.push_back(std::move(path)); }
+
+ private:
+  std::vector<std::string> folders_;  // removed if still empty, the last one first
+  std::vector<std::string> scratch_;  // removed with all that is in them
+};
+
 struct Layout {
   bool whole_root = false;  // the host's root is the guest's, less what is hidden
   bool root_writable = false;
   bool own_dev = true;
-  std::vector<Place> places;  // parents before children
+  bool lost_exceptions = false;  // hide or protect was asked for, and there is no view
+  std::vector<Place> places;     // parents before children
   std::vector<Link> links;
   std::vector<Text> texts;
   std::vector<PrivateDir> private_dirs;
   std::vector<std::string> folders;  // inside: empty, there only to be named
   std::string workdir;               // inside: where the guest starts
   std::string home, tmp, cache;      // inside
-  std::vector<std::string> made;  // folders made for a grant, removed again if still empty
   std::vector<std::string> warnings;
+  Leftovers leftovers;
 };
 
 // Whether `path` is `tree` or lies below it.

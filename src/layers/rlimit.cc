@@ -30,7 +30,7 @@ std::uint64_t tasks_of_this_user() {
     if (entry == nullptr) break;
     if (std::isdigit(static_cast<unsigned char>(entry->d_name[0])) == 0) continue;
     std::string tasks = std::string("/proc/") + entry->d_name + "/task";
-    struct stat st {};
+    struct stat st{};
     // The link count of `task` is two more than the number of threads.
     if (::stat(tasks.c_str(), &st) == 0 && st.st_uid == uid) count += st.st_nlink - 2;
   }

@@ -15,9 +15,11 @@ namespace {
 // Every bound tree: no set-id programs, no devices.
 constexpr std::uint64_t kTreeFlags = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 
+// A symlink is a thing to mount as well, and to mount on: then it cannot be changed.
 int open_tree(int at_fd, const char* path, unsigned flags) noexcept {
   return static_cast<int>(
-      ::syscall(SYS_open_tree, at_fd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | flags));
+      ::syscall(SYS_open_tree, at_fd, path,
+                OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW | flags));
 }
 
 bool set_flags(int mount_fd, std::uint64_t flags, unsigned how) noexcept {
@@ -39,7 +41,7 @@ int open_inside(const char* path) noexcept {
 }
 
 bool same_inode(int fd, const Op& op) noexcept {
-  struct stat st {};
+  struct stat st{};
   return ::fstat(fd, &st) == 0 && st.st_dev == op.dev && st.st_ino == op.ino;
 }
 
@@ -73,9 +75,9 @@ class Builder {
       host_root = open_tree(AT_FDCWD, "/", AT_RECURSIVE);
       child_.must(host_root >= 0, "view: open_tree /");
     }
-    child_.must(::mount("tmpfs", staging, "tmpfs", MS_NOSUID | MS_NODEV,
-                        plan_.tmpfs_options.c_str()) == 0,
-                "view: mount tmpfs");
+    child_.must(
+        ::mount("tmpfs", staging, "tmpfs", MS_NOSUID | MS_NODEV, plan_.tmpfs_options.c_str()) == 0,
+        "view: mount tmpfs");
     base_fd_ = ::open(staging, O_PATH | O_DIRECTORY | O_CLOEXEC);
     child_.must(base_fd_ >= 0, "view: open tmpfs");
     child_.must(::mkdirat(base_fd_, "root", 0755) == 0, "view: mkdir root");
@@ -156,16 +158,16 @@ class Builder {
 
  private:
   void attach(int mount_fd, const Op& op) noexcept {
-    if (op.verify_target) {
-      Fd target(open_inside(op.target.c_str()));
-      child_.must(bool(target), "view: open target", op.target.c_str());
-      if (!same_inode(target.get(), op))
-        child_.die(ESTALE, "view: path changed since it was checked", op.target.c_str());
-      child_.must(move_to(mount_fd, target.get(), "", MOVE_MOUNT_T_EMPTY_PATH), "view: mount on",
-                  op.target.c_str());
+    const char* target = op.target.c_str();
+    if (!op.in_tree) {
+      child_.must(move_to(mount_fd, AT_FDCWD, target, 0), "view: mount on", target);
     } else {
-      child_.must(move_to(mount_fd, AT_FDCWD, op.target.c_str(), 0), "view: mount on",
-                  op.target.c_str());
+      Fd found(open_inside(target));
+      child_.must(bool(found), "view: open target", target);
+      if (op.verify_target && !same_inode(found.get(), op))
+        child_.die(ESTALE, "view: path changed since it was checked", target);
+      child_.must(move_to(mount_fd, found.get(), "", MOVE_MOUNT_T_EMPTY_PATH), "view: mount on",
+                  target);
     }
     ::close(mount_fd);
   }
@@ -177,8 +179,9 @@ class Builder {
     if (op.append == Text::Append::user) line = late_.user;
     if (op.append == Text::Append::group) line = late_.group;
     for (std::string_view part : {std::string_view(op.source), line})
-      child_.must(::write(file.get(), part.data(), part.size()) == static_cast<ssize_t>(part.size()),
-                  "view: fill file", op.target.c_str());
+      child_.must(
+          ::write(file.get(), part.data(), part.size()) == static_cast<ssize_t>(part.size()),
+          "view: fill file", op.target.c_str());
   }
 
   void cover_file(const Op& op) noexcept {
@@ -206,9 +209,9 @@ class Builder {
   void mount_proc(const Op& op) noexcept {
     Fd context(static_cast<int>(::syscall(SYS_fsopen, "proc", FSOPEN_CLOEXEC)));
     child_.must(bool(context), "view: open proc");
-    child_.must(::syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) ==
-                    0,
-                "view: create proc");
+    child_.must(
+        ::syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) == 0,
+        "view: create proc");
     Fd proc(static_cast<int>(::syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC,
                                        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)));
     child_.must(bool(proc), "view: mount proc");

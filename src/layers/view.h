@@ -29,23 +29,24 @@ struct Support {
   bool idmap = true;  // mounts can be shown under another owner (root only)
   std::string why_no_mounts;
   std::string why_no_proc;
+  std::string why_no_idmap;
 };
 
 enum class Step {
   make_dir,
-  make_symlink,   // text: where to
-  make_file,      // text: content
-  cover_file,     // the same over a file of the host
-  bind,           // a tree of the host onto `target`
-  private_dir,    // an empty writable folder onto `target`
-  hide_dir,       // an empty unreadable folder onto `target`
+  make_symlink,  // text: where to
+  make_file,     // text: content
+  cover_file,    // the same over a file of the host
+  bind,          // a tree of the host onto `target`
+  private_dir,   // an empty writable folder onto `target`
+  hide_dir,      // an empty unreadable folder onto `target`
   hide_file,
   mount_proc,
-  host_proc,      // bind the host's: only where a new one cannot be mounted
+  host_proc,  // bind the host's: only where a new one cannot be mounted
   mount_devpts,
   lock_if_there,  // make what is at `target` read-only, if it exists
   hide_if_there,
-  seal,           // nothing can be added to the mount at `target` any more
+  seal,  // nothing can be added to the mount at `target` any more
 };
 
 struct Op {
@@ -57,7 +58,8 @@ struct Op {
   bool writable = false;
   bool device = false;
   bool owned = false;
-  bool verify_target = false;  // the target lies in a bound tree: it must be this inode
+  bool in_tree = false;        // the target lies in a tree of the host: no symlink is followed
+  bool verify_target = false;  // and it must be this inode
   bool directory = true;
   dev_t dev = 0;
   ino_t ino = 0;
@@ -72,7 +74,8 @@ struct Plan {
   std::string tmpfs_options;
 };
 
-Support probe();
+// `workdir`: where the caller's files are, since idmapping depends on the file system.
+Support probe(const std::string& workdir);
 // `tmpfs_mb`: how much the private folders may hold; 0 is the kernel's default.
 Plan resolve(const Layout& layout, const Support& host, std::uint64_t tmpfs_mb);
 
@@ -83,8 +86,8 @@ Status show_as_owned_by(const Plan& plan, uid_t jar_uid, std::span<const int> tr
 
 // What is known only once the jar has a pid.
 struct Late {
-  std::span<int> trees;    // opened by the parent, or -1: the child must
-  std::string_view user;   // lines for /etc/passwd and /etc/group
+  std::span<int> trees;   // opened by the parent, or -1: the child must
+  std::string_view user;  // lines for /etc/passwd and /etc/group
   std::string_view group;
 };
 

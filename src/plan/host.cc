@@ -2,9 +2,9 @@
 
 namespace belljar {
 
-Host probe_host() {
+Host probe_host(const Caller& caller) {
   return {.identity = identity::probe(),
-          .view = view::probe(),
+          .view = view::probe(caller.cwd.empty() ? "/" : caller.cwd),
           .net = net::probe(),
           .landlock = landlock::probe(),
           .seccomp = seccomp::probe(),
@@ -13,7 +13,7 @@ Host probe_host() {
 }
 
 Host assume_host() {
-  return {.identity = {},
+  return {.identity = identity::assume(),
           .view = {},
           .net = {},
           .landlock = landlock::probe(),  // one system call

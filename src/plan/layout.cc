@@ -7,16 +7,28 @@
 #include <array>
 
 #include "base/file.h"
+#include "plan/exceptions.h"
 #include "plan/paths.h"
+#include "plan/scratch.h"
 #include "plan/toolchains.h"
 
 namespace belljar {
 namespace {
 
 // What an installed program needs to run. Missing ones are skipped.
-constexpr const char* kSystem[] = {
-    "/usr", "/bin",  "/sbin", "/lib",  "/lib32", "/lib64",          "/libx32",
-    "/etc", "/opt",  "/nix",  "/snap", "/home/linuxbrew", "/sys/devices/system"};
+constexpr const char* kSystem[] = {"/usr",
+                                   "/bin",
+                                   "/sbin",
+                                   "/lib",
+                                   "/lib32",
+                                   "/lib64",
+                                   "/libx32",
+                                   "/etc",
+                                   "/opt",
+                                   "/nix",
+                                   "/snap",
+                                   "/home/linuxbrew",
+                                   "/sys/devices/system"};
 constexpr const char* kRuntime[] = {
     "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/share",
     "/usr/local/bin", "/usr/local/sbin", "/usr/local/lib", "/bin", "/sbin", "/lib", "/lib32",
@@ -32,10 +44,18 @@ enum class Asked { by_name, found };  // a grant of the person's, or one of ours
 class Builder {
  public:
   Builder(const Policy& policy, const Caller& caller, LayoutOptions options)
-      : policy_(policy), files_(policy.files), caller_(caller), options_(options),
-        root_(::geteuid() == 0) {}
+      : policy_(policy),
+        files_(policy.files),
+        caller_(caller),
+        options_(options),
+        root_(options.root) {}
 
   Result<Layout> build() {
+    // By its real name, since mounts are made without following symlinks.
+    Result<Traced> home = tracer_.trace(caller_.home);
+    home_ = home ? home->path : caller_.home;
+    if (home)
+      for (Link& link : home->links) add_link(std::move(link));
     layout_.whole_root = files_.reads == Reads::everything;
     layout_.root_writable = files_.writes_everything && layout_.whole_root;
     layout_.own_dev = !layout_.root_writable;
@@ -47,9 +67,12 @@ class Builder {
     TRY(add_tmp());
     TRY(add_cache());
     TRY(add_credentials());
-    if (layout_.whole_root && !files_.other_homes) hide_homes();
+    if (layout_.whole_root && !files_.other_homes) empty("/home");
+    if (layout_.whole_root && !files_.services) empty("/run");
+    if (!options_.view) TRY(do_without_view());
     drop_covered();
     TRY(add_exceptions());
+    TRY(open_places());
     if (files_.reads == Reads::runtime) add_minimal_etc();
     if (root_ && options_.view) add_jar_user();
     std::ranges::stable_sort(layout_.places, {}, [](const Place& p) { return p.inside.size(); });
@@ -60,17 +83,23 @@ class Builder {
   // ---- one path ----
   Status add(const std::string& path, Access access, std::string_view from, Asked asked,
              std::string inside = {}) {
-    Traced traced = TRY(trace(path));
-    for (Link& link : traced.links) layout_.links.push_back(std::move(link));
+    Traced traced = TRY(tracer_.trace(path));
+    for (Link& link : traced.links) add_link(std::move(link));
     Place place{.path = traced.path,
-                .inside = inside.empty() ? traced.path : std::move(inside),
+                .inside = inside.empty() || !options_.view ? traced.path : std::move(inside),
                 .access = access,
-                .from = std::string(from)};
-    place.fd = TRY(open_path(traced.path.c_str(), O_PATH | O_NOFOLLOW));
-    if (::fstat(place.fd.get(), &place.st) < 0) return fail("stat " + path, errno);
+                .from = std::string(from),
+                .fd = {},
+                .st = traced.st};
     place.owned = root_ && asked == Asked::by_name && options_.show_as_owned && options_.view;
     layout_.places.push_back(std::move(place));
     return {};
+  }
+
+  // Several places are reached through /bin.
+  void add_link(Link link) {
+    auto same = [&](const Link& other) { return other.inside == link.inside; };
+    if (std::ranges::none_of(layout_.links, same)) layout_.links.push_back(std::move(link));
   }
 
   // What belongs to the system may be missing.
@@ -82,7 +111,7 @@ class Builder {
     if (files_.reads == Reads::runtime)
       for (const char* path : kRuntime) add_if_there(path);
     // Often a symlink into /run, which is not shown.
-    if (files_.reads == Reads::system && policy_.network == Network::full)
+    if (files_.reads != Reads::runtime && policy_.network == Network::full)
       add_if_there("/etc/resolv.conf");
     if (!layout_.own_dev) return;
     for (const char* path : kDevices) {
@@ -92,19 +121,37 @@ class Builder {
   }
 
   void add_toolchains() {
-    Toolchains toolchains = find_toolchains(caller_);
-    for (const std::string& folder : toolchains.folders)
-      (void)add(folder, Access::read, "toolchain", Asked::found);  // gone since: not needed
+    Toolchains toolchains = find_toolchains(caller_, tracer_);
     secrets_ = std::move(toolchains.secrets);
+    for (const std::string& folder : toolchains.folders) add_toolchain(folder);
+  }
+
+  // Only a view can hide a token inside a folder. Without one, everything in the
+  // folder is granted but that.
+  void add_toolchain(const std::string& folder) {
+    const bool has_secret = std::ranges::any_of(secrets_, [&](const std::string& secret) {
+      return is_below(secret, folder) && ::access(secret.c_str(), F_OK) == 0;
+    });
+    if (options_.view || !has_secret) {
+      (void)add(folder, Access::read, "toolchain", Asked::found);  // gone since: not needed
+      return;
+    }
+    for (const std::string& path : expand_glob(folder + "/*"))
+      if (std::ranges::find(secrets_, path) == secrets_.end())
+        (void)add(path, Access::read, "toolchain", Asked::found);
   }
 
   // ---- what the person asked for ----
   Status add_workdir() {
     if (files_.workdir.empty()) return {};
-    Result<Traced> traced = trace(files_.workdir);
+    Result<Traced> traced = tracer_.trace(files_.workdir);
     if (!traced)
       return fail("workdir " + files_.workdir, traced.error().err, "-C names another one");
-    layout_.workdir = files_.workdir_inside.empty() ? traced->path : files_.workdir_inside;
+    struct stat st{};
+    if (::stat(traced->path.c_str(), &st) < 0 || !S_ISDIR(st.st_mode))
+      return fail("workdir " + files_.workdir + " is not a folder", 0, "-C names another one");
+    const bool moved = options_.view && !files_.workdir_inside.empty();
+    layout_.workdir = moved ? files_.workdir_inside : traced->path;
     if (files_.workdir_access == Access::hide)
       layout_.folders.push_back(layout_.workdir);
     else
@@ -118,7 +165,9 @@ class Builder {
       if (grant.access == Access::hide || grant.access == Access::protect) continue;
       if (grant.access == Access::write) TRY(make_missing(grant.path));
       Status added = add(grant.path, grant.access, grant.from, Asked::by_name);
-      if (!added) TRY(complain(grant.from + ": " + grant.path + " cannot be opened", added.error()));
+      if (!added)
+        TRY(complain(layout_, policy_, grant.from + ": " + grant.path + " cannot be opened",
+                     added.error().err));
     }
     return {};
   }
@@ -126,7 +175,7 @@ class Builder {
   // An allowed write path that does not exist is made, and removed again if it
   // stayed empty.
   Status make_missing(const std::string& path) {
-    struct stat st {};
+    struct stat st{};
     if (::stat(path.c_str(), &st) == 0) return {};
     if (!options_.make_folders) {
       layout_.warnings.push_back(path + " does not exist and would be made");
@@ -135,19 +184,13 @@ class Builder {
     std::size_t slash = path.rfind('/');
     if (slash != 0 && slash != path.npos) TRY(make_missing(path.substr(0, slash)));
     if (::mkdir(path.c_str(), 0777) < 0) return fail("make " + path, errno);
-    layout_.made.insert(layout_.made.begin(), path);
-    return {};
-  }
-
-  // Something that was asked for is not there: said, and in mode `on` refused.
-  Status complain(std::string what, const Error& error) {
-    if (policy_.mode == Mode::on) return fail(std::move(what), error.err);
-    layout_.warnings.push_back(Error{std::move(what), error.err, {}}.message());
+    tracer_ = {};  // it may remember that this was not there
+    layout_.leftovers.add_folder(path);
     return {};
   }
 
   Status add_home() {
-    const std::string inside = files_.home_inside.empty() ? caller_.home : files_.home_inside;
+    const std::string inside = files_.home_inside.empty() ? home_ : files_.home_inside;
     layout_.home = inside;
     if (!files_.home_dir.empty()) {
       TRY(make_missing(files_.home_dir));
@@ -172,7 +215,9 @@ class Builder {
     if (!files_.private_tmp) return {};
     layout_.tmp = "/tmp";
     if (is_granted("/tmp")) return {};
-    layout_.private_dirs.push_back({"/tmp", 01777});
+    Result<Traced> traced = tracer_.trace("/tmp");
+    const bool by_real_name = layout_.whole_root && traced;
+    layout_.private_dirs.push_back({by_real_name ? traced->path : "/tmp", 01777});
     if (!layout_.whole_root) layout_.links.push_back({"/var/tmp", "/tmp"});
     return {};
   }
@@ -193,12 +238,13 @@ class Builder {
   // Both ends are resolved before they are checked: `home/../../etc` is not below
   // the home.
   Status add_credential(const Credential& credential) {
-    Result<Traced> source = trace(credential.source);
+    Result<Traced> source = tracer_.trace(credential.source);
     if (!source) return fail("credential: " + credential.source, source.error().err);
     std::string destination = normalise(credential.destination);
     const bool placed = std::ranges::any_of(
-        std::array{layout_.home, layout_.workdir, layout_.cache},
-        [&](const std::string& tree) { return !tree.empty() && is_below(destination, tree) && destination != tree; });
+        std::array{layout_.home, layout_.workdir, layout_.cache}, [&](const std::string& tree) {
+          return !tree.empty() && is_below(destination, tree) && destination != tree;
+        });
     if (!placed)
       return fail("credential: " + credential.destination + " is outside home, workdir and cache",
                   0, "choose a destination below the home folder");
@@ -207,7 +253,7 @@ class Builder {
     if (!S_ISREG(place.st.st_mode) && !place.is_dir())
       return fail("credential: " + credential.source + " is neither a file nor a folder");
     for (const char* store : {"/.ssh", "/.aws", "/.gnupg", "/.config/gcloud", "/.kube", "/.docker"})
-      if (place.path == caller_.home + store)
+      if (place.path == home_ + store)
         layout_.warnings.push_back("credential: all of " + place.path +
                                    " is shown; mount the one file that is needed");
     return {};
@@ -226,6 +272,30 @@ class Builder {
     return result.empty() ? "/" : result;
   }
 
+  // Without a root of its own the guest's private folders are real ones, made for
+  // it and removed after it; TMPDIR and HOME lead there.
+  Status do_without_view() {
+    if (!layout_.private_dirs.empty() && options_.make_folders) {
+      std::string scratch = TRY(make_scratch_folder());
+      layout_.leftovers.add_scratch(scratch);
+      for (PrivateDir& dir : std::exchange(layout_.private_dirs, {})) {
+        std::string path = scratch + (dir.inside == "/tmp" ? "/tmp" : "/home");
+        if (dir.inside != "/tmp" && dir.inside != layout_.home) continue;
+        if (::mkdir(path.c_str(), 0700) < 0) return fail("make " + path, errno);
+        TRY(add(path, Access::write, "private", Asked::by_name));
+        (dir.inside == "/tmp" ? layout_.tmp : layout_.home) = path;
+      }
+    }
+    if (layout_.whole_root) return {};
+    if (options_.outside_proc) {
+      add_if_there("/proc");
+      // Semaphores and shared memory have names there, also other programs'.
+      (void)add("/dev/shm", Access::write, "system", Asked::found);
+    }
+    (void)add("/dev/pts", Access::write, "system", Asked::found);
+    return {};
+  }
+
   // ---- the whole ----
   bool is_granted(std::string_view inside) const {
     return std::ranges::any_of(layout_.places, [&](const Place& place) {
@@ -233,11 +303,11 @@ class Builder {
     });
   }
 
-  // With the whole root shown, other people's homes are not; the caller's own is
-  // as the policy says.
-  void hide_homes() {
-    struct stat st {};
-    if (::stat("/home", &st) == 0) layout_.private_dirs.push_back({"/home", 0755});
+  // With the whole root shown, this folder is not, but for what is granted in it:
+  // other people's homes, the sockets of services.
+  void empty(const char* folder) {
+    Result<Traced> traced = tracer_.trace(folder);
+    if (traced) layout_.private_dirs.push_back({traced->path, 0755});
   }
 
   const Place* nearest_above(const Place& below) const {
@@ -280,86 +350,25 @@ class Builder {
     layout_.places = std::move(kept);
   }
 
+  // Only those that are left: a developer's PATH names twenty that are covered.
+  Status open_places() {
+    for (Place& place : layout_.places) {
+      place.fd = TRY(open_path(place.path.c_str(), O_PATH | O_NOFOLLOW));
+      struct stat st{};
+      if (::fstat(place.fd.get(), &st) < 0) return fail("stat " + place.path, errno);
+      if (st.st_dev != place.st.st_dev || st.st_ino != place.st.st_ino)
+        return fail("open " + place.path + ": it was replaced meanwhile", ESTALE, "try again");
+    }
+    return {};
+  }
+
   // ---- hide and protect ----
-  // The place that shows a path of the host, if any does.
-  const Place* shown_by(std::string_view path) const {
-    const Place* nearest = nullptr;
-    for (const Place& place : layout_.places)
-      if (place.access != Access::hide && is_below(path, place.path) &&
-          (nearest == nullptr || place.path.size() >= nearest->path.size()))
-        nearest = &place;
-    return nearest;
-  }
-
   Status add_exceptions() {
-    for (const Grant& grant : files_.grants) {
-      if (grant.access == Access::hide) TRY(hide(grant.path, grant.from));
-      if (grant.access == Access::protect) TRY(protect(grant.path));
-    }
-    for (const std::string& pattern : files_.hide_globs)
-      for (const std::string& path : expand_glob(pattern)) TRY(hide(path, "hide"));
-    for (const std::string& pattern : files_.protect_globs)
-      for (const std::string& path : expand_glob(pattern)) TRY(protect(path));
-    for (const std::string& path : secrets_) TRY(hide(path, "secret"));
-    return {};
-  }
-
-  Status hide(const std::string& path, const std::string& from) {
-    Result<Traced> traced = trace(path);
-    if (!traced) return {};  // what is not there needs no hiding
-    if (traced->path == caller_.home && from == "profile") return {};
-    const Place* shown = shown_by(traced->path);
-    if (shown == nullptr && !layout_.whole_root) return {};
-    const std::string tree = shown != nullptr ? shown->path : "/";
-    TRY(add_exception(traced->path, Access::hide, from, shown));
-    const struct stat st = layout_.places.back().st;
-    if (!S_ISREG(st.st_mode) || st.st_nlink < 2) return {};
-    // The same file under another name is the same secret.
-    OtherNames names = other_names(st, tree);
-    for (const std::string& other : names.paths)
-      if (other != traced->path) TRY(add_exception(other, Access::hide, from, shown_by(other)));
-    if (!names.complete || names.paths.size() < st.st_nlink)
-      TRY(complain("hide: " + path + " has other names that were not found, which are not hidden",
-                   {}));
-    return {};
-  }
-
-  Status protect(const std::string& path) {
-    Result<Traced> traced = trace(path);
-    if (!traced)
-      return complain("protect: " + path + " does not exist and cannot be protected",
-                      traced.error());
-    const Place* shown = shown_by(traced->path);
-    const bool writable = shown != nullptr ? shown->access == Access::write : layout_.root_writable;
-    if (!writable) return {};
-    // Moving a folder above would take the mount along, and a new one could be
-    // put in its place. A mount point cannot be moved, so each becomes one.
-    const std::string tree = shown != nullptr ? shown->path : "/";
-    for (std::size_t slash = traced->path.rfind('/'); slash > tree.size() && slash != 0;
-         slash = traced->path.rfind('/', slash - 1)) {
-      std::string above = traced->path.substr(0, slash);
-      if (is_below(above, tree) && above != tree && !is_place(above)) {
-        TRY(add_exception(above, Access::write, "protect", shown_by(above)));
-        layout_.places.back().pin = true;
-      }
-    }
-    return add_exception(traced->path, Access::protect, "protect", shown_by(traced->path));
-  }
-
-  bool is_place(std::string_view path) const {
-    return std::ranges::any_of(layout_.places, [&](const Place& p) { return p.path == path; });
-  }
-
-  Status add_exception(const std::string& path, Access access, const std::string& from,
-                       const Place* shown) {
-    std::string inside = path;
-    bool owned = false;
-    if (shown != nullptr) {
-      inside = shown->inside + path.substr(shown->path == "/" ? 0 : shown->path.size());
-      owned = shown->owned;
-    }
-    TRY(add(path, access, from, Asked::found, std::move(inside)));
-    layout_.places.back().owned = owned && access != Access::hide;
+    if (options_.view) return belljar::add_exceptions(layout_, policy_, tracer_, home_, secrets_);
+    layout_.lost_exceptions = std::ranges::any_of(files_.grants, [](const Grant& grant) {
+      return grant.access == Access::hide || grant.access == Access::protect;
+    });
+    layout_.lost_exceptions |= !files_.hide_globs.empty() || !files_.protect_globs.empty();
     return {};
   }
 
@@ -377,7 +386,8 @@ class Builder {
     layout_.texts.push_back({"/etc/group", groups});
     layout_.texts.push_back({"/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"});
     layout_.texts.push_back({"/etc/resolv.conf", ""});
-    layout_.texts.push_back({"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"});
+    layout_.texts.push_back(
+        {"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"});
   }
 
   // The jar's uid has a name inside, as every user has.
@@ -400,6 +410,8 @@ class Builder {
   const Caller& caller_;
   LayoutOptions options_;
   bool root_;
+  Tracer tracer_;
+  std::string home_;
   Layout layout_;
   std::vector<std::string> secrets_;
 };

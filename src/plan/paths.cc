@@ -5,18 +5,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <deque>
 #include <memory>
 #include <span>
 
 namespace belljar {
 namespace {
 
-constexpr int kMaxLinks = 40;            // the kernel's own limit
+constexpr int kMaxLinks = 40;              // the kernel's own limit
 constexpr std::size_t kMaxWalk = 200'000;  // entries of a tree that are looked at
 
-std::deque<std::string> split(std::string_view path) {
-  std::deque<std::string> names;
+std::vector<std::string> split(std::string_view path) {
+  std::vector<std::string> names;
   while (!path.empty()) {
     std::string_view name = path.substr(0, path.find('/'));
     path.remove_prefix(std::min(name.size() + 1, path.size()));
@@ -48,7 +47,7 @@ void each_entry(const std::string& folder, F&& f) {
 
 bool is_dir(const std::string& path, unsigned char type) {
   if (type != DT_UNKNOWN) return type == DT_DIR;
-  struct stat st {};
+  struct stat st{};
   return ::lstat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
 }
 
@@ -69,7 +68,7 @@ class Globber {
     }
     if (names[0].find_first_of("*?[") == std::string::npos) {
       std::string path = join(folder, names[0]);
-      struct stat st {};
+      struct stat st{};
       if (::lstat(path.c_str(), &st) == 0) match(path, names.subspan(1));
       return;
     }
@@ -88,37 +87,58 @@ class Globber {
 
 }  // namespace
 
-Result<Traced> trace(std::string_view path) {
-  Traced traced{.path = "/", .links = {}};
-  std::deque<std::string> names = split(path);
-  while (!names.empty()) {
-    std::string name = std::move(names.front());
-    names.pop_front();
+const Tracer::Seen& Tracer::look(const std::string& path) {
+  auto [at, is_new] = seen_.try_emplace(path);
+  Seen& seen = at->second;
+  if (!is_new) return seen;
+  if (::lstat(path.c_str(), &seen.st) < 0) {
+    seen.err = errno;
+  } else if (S_ISLNK(seen.st.st_mode)) {
+    Result<std::string> text = read_link(path);
+    if (text)
+      seen.link = std::move(*text);
+    else
+      seen.err = text.error().err;
+  }
+  return seen;
+}
+
+Result<Traced> Tracer::trace(std::string_view path) {
+  Traced traced{.path = "/", .links = {}, .st = {}};
+  std::string rest(path);
+  std::size_t at = 0;
+  while ((at = rest.find_first_not_of('/', at)) != rest.npos) {
+    const std::size_t end = std::min(rest.find('/', at), rest.size());
+    const std::string name = rest.substr(at, end - at);
+    at = end;
+    if (name == ".") continue;
     if (name == "..") {
       traced.path.resize(std::max<std::size_t>(traced.path.rfind('/'), 1));
       continue;
     }
     std::string next = join(traced.path, name);
-    struct stat st {};
-    if (::lstat(next.c_str(), &st) < 0) return fail("stat " + std::string(path), errno);
-    if (!S_ISLNK(st.st_mode)) {
-      if (!names.empty() && !S_ISDIR(st.st_mode)) return fail("stat " + std::string(path), ENOTDIR);
+    const Seen& seen = look(next);
+    if (seen.err != 0) return fail("stat " + std::string(path), seen.err);
+    if (!S_ISLNK(seen.st.st_mode)) {
+      if (!S_ISDIR(seen.st.st_mode) && rest.find_first_not_of('/', at) != rest.npos)
+        return fail("stat " + std::string(path), ENOTDIR);
       traced.path = std::move(next);
       continue;
     }
     if (traced.links.size() == kMaxLinks) return fail("stat " + std::string(path), ELOOP);
-    std::string text = TRY(read_link(next));
-    std::deque<std::string> target = split(text);
-    names.insert(names.begin(), target.begin(), target.end());
-    if (text.starts_with('/')) traced.path = "/";
-    traced.links.push_back({std::move(next), std::move(text)});
+    rest = seen.link + rest.substr(at);
+    at = 0;
+    if (seen.link.starts_with('/')) traced.path = "/";
+    traced.links.push_back({std::move(next), seen.link});
   }
+  traced.st = look(traced.path).st;
   return traced;
 }
 
+Result<Traced> trace(std::string_view path) { return Tracer().trace(path); }
+
 std::vector<std::string> expand_glob(std::string_view pattern) {
-  std::deque<std::string> split_names = split(pattern);
-  std::vector<std::string> names(split_names.begin(), split_names.end());
+  std::vector<std::string> names = split(pattern);
   // The part before the first wildcard may go through symlinks: the person wrote it.
   std::string folder = "/";
   std::size_t fixed = 0;
@@ -131,30 +151,46 @@ std::vector<std::string> expand_glob(std::string_view pattern) {
   return std::move(globber.found);
 }
 
-OtherNames other_names(const struct stat& file, const std::string& tree) {
-  OtherNames names;
+namespace {
+
+// Every entry of a tree that is not a folder. False: there were too many.
+template <class F>
+bool walk(const std::string& tree, F&& f) {
   std::vector<std::string> folders{tree};
   std::size_t looked_at = 0;
   while (!folders.empty()) {
     std::string folder = std::move(folders.back());
     folders.pop_back();
     each_entry(folder, [&](std::string_view name, unsigned char type) {
-      if (++looked_at >= kMaxWalk) {
-        names.complete = false;
-        return;
-      }
+      if (++looked_at >= kMaxWalk) return;
       std::string path = join(folder, name);
-      if (is_dir(path, type)) {
+      struct stat st{};
+      if (is_dir(path, type))
         folders.push_back(std::move(path));
-        return;
-      }
-      struct stat st {};
-      if (::lstat(path.c_str(), &st) == 0 && st.st_dev == file.st_dev && st.st_ino == file.st_ino)
-        names.paths.push_back(std::move(path));
+      else if (::lstat(path.c_str(), &st) == 0)
+        f(path, st);
     });
-    if (!names.complete) break;
+    if (looked_at >= kMaxWalk) return false;
   }
+  return true;
+}
+
+}  // namespace
+
+OtherNames other_names(const struct stat& file, const std::string& tree) {
+  OtherNames names;
+  names.complete = walk(tree, [&](const std::string& path, const struct stat& st) {
+    if (st.st_dev == file.st_dev && st.st_ino == file.st_ino) names.paths.push_back(path);
+  });
   return names;
+}
+
+std::vector<LinkedFile> linked_files(const std::string& tree) {
+  std::vector<LinkedFile> files;
+  walk(tree, [&](const std::string& path, const struct stat& st) {
+    if (S_ISREG(st.st_mode) && st.st_nlink > 1) files.push_back({path, st});
+  });
+  return files;
 }
 
 }  // namespace belljar

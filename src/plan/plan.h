@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "belljar/caller.h"
 #include "belljar/outcome.h"
 #include "layers/cgroup.h"
 #include "layers/identity.h"
@@ -31,17 +32,10 @@ struct Host {
 };
 
 // Tries everything: some milliseconds.
-Host probe_host();
+Host probe_host(const Caller& caller);
 // Supposes that namespaces and seccomp work, so that a launch need not wait for
 // probes: where that is wrong the launch fails, and the caller probes then.
 Host assume_host();
-
-// What of the caller's surroundings a plan depends on.
-struct Caller {
-  std::string home;
-  std::string cwd;
-  std::vector<std::string> environment;  // NAME=value
-};
 
 struct Plan {
   Policy policy;
@@ -52,7 +46,8 @@ struct Plan {
   std::optional<net::Plan> net;
   rlimit::Plan rlimit;
   std::optional<cgroup::Plan> cgroup;
-  bool watchdog = false;  // the supervisor sums memory and CPU, where no cgroup does
+  bool outside_proc = false;  // the guest sees the host's /proc
+  bool watchdog = false;      // the supervisor sums memory and CPU, where no cgroup does
   std::optional<landlock::Plan> landlock;
   std::optional<seccomp::Plan> seccomp;
   std::vector<std::string> environment;
@@ -63,7 +58,17 @@ struct Plan {
   std::uint64_t clone_flags() const;
 };
 
-// Refuses when a required promise cannot be kept and its loss was not accepted.
-Result<Plan> resolve(const Policy& policy, const Host& host, const Caller& caller);
+enum class Purpose {
+  launch,   // may make folders that are to be writable
+  explain,  // changes nothing
+};
+
+// A plan for whatever this host can do; its losses say what that is not.
+Result<Plan> resolve(const Policy& policy, const Host& host, const Caller& caller,
+                     Purpose purpose = Purpose::launch);
+
+// An error when a required promise is broken and its loss was not accepted by
+// name (in mode `on`: when anything at all is lost).
+Status refuse_lost_promises(const Plan& plan);
 
 }  // namespace belljar

@@ -5,23 +5,184 @@
 namespace belljar {
 namespace {
 
-Status refuse_broken(const Plan& plan) {
-  for (const Loss& loss : plan.losses) {
-    if (!loss.broken || plan.policy.need(loss.promise) != Need::required) continue;
-    if (std::ranges::find(plan.policy.accepted, loss.promise) != plan.policy.accepted.end())
-      continue;
-    std::string promise(name(loss.promise));
-    return fail("cannot keep the promise \"" + promise + "\": " + loss.what, 0,
-                loss.hint + "; or accept the loss: --accept-degraded=" + promise);
+constexpr const char* kGetNamespaces =
+    "allow user namespaces for belljar (belljar doctor shows how), or run it as root";
+
+// Says for each promise what keeps it, and what is missing.
+class Judge {
+ public:
+  Judge(Plan& plan, const Host& host) : plan_(plan), host_(host), policy_(plan.policy) {}
+
+  void files() {
+    if (policy_.need(Promise::files) == Need::unasked) return;
+    std::vector<std::string> layers;
+    if (plan_.view) layers.emplace_back("view");
+    if (plan_.landlock) layers.emplace_back("landlock");
+    if (layers.empty())
+      lose(Promise::files, true, "there are neither mounts of our own nor Landlock",
+           kGetNamespaces);
+    keep(Promise::files, std::move(layers));
+    if (plan_.view && !plan_.landlock) {
+      lose(Promise::files, false,
+           host_.landlock.abi == 1
+               ? "Landlock ABI 1 would stop renames between folders, so it is off"
+               : "there is no Landlock behind the mounts",
+           "boot with lsm=landlock,… or a newer kernel");
+    }
+    if (plan_.view && host_.identity.root && !host_.view.idmap) {
+      std::string what = "your files cannot be shown as the guest's own (" +
+                         host_.view.why_no_idmap +
+                         "), so it may use them only as far as everybody may";
+      plan_.warnings.push_back(what);
+      lose(Promise::files, false, std::move(what),
+           "a file system that can be idmapped, or run belljar as an ordinary user");
+    }
+    if (plan_.view || !plan_.landlock) return;
+    if (plan_.landlock->abi < 3)
+      lose(Promise::files, true, "Landlock before ABI 3 does not stop a file from being emptied",
+           kGetNamespaces);
+    lose(Promise::files, false,
+         "Landlock stops neither stat nor changes of mode, owner and times outside",
+         kGetNamespaces);
   }
-  return {};
+
+  void exceptions() {
+    if (plan_.layout.lost_exceptions) {
+      lose(Promise::exceptions, true, "hide and protect need mounts of our own", kGetNamespaces);
+      return;
+    }
+    if (plan_.view && policy_.need(Promise::exceptions) != Need::unasked)
+      keep(Promise::exceptions, {"view"});
+  }
+
+  void network() {
+    if (policy_.network == Network::full) return;
+    std::vector<std::string> layers;
+    if (plan_.net) layers.emplace_back("network namespace");
+    if (policy_.network == Network::none) {
+      if (plan_.seccomp) layers.emplace_back("seccomp");
+      if (plan_.landlock && plan_.landlock->handled_net != 0) layers.emplace_back("landlock");
+    }
+    const bool kept = plan_.net || (policy_.network == Network::none && plan_.seccomp);
+    if (!kept)
+      lose(Promise::network, true,
+           "network = \"" + std::string(name(policy_.network)) + "\" needs a network namespace",
+           std::string(kGetNamespaces) + "; network = \"none\" needs only seccomp");
+    else if (!plan_.net)
+      lose(Promise::network, false, "there is no network namespace behind the filter",
+           kGetNamespaces);
+    if (kept) keep(Promise::network, std::move(layers));
+  }
+
+  void processes() {
+    if (policy_.need(Promise::processes) == Need::unasked) return;
+    const bool scoped = plan_.landlock && plan_.landlock->scoped != 0;
+    if (plan_.pid_namespace && host_.view.proc) {
+      std::vector<std::string> layers{"pid namespace"};
+      if (scoped) layers.emplace_back("landlock scope");
+      keep(Promise::processes, std::move(layers));
+    } else if (plan_.pid_namespace) {
+      lose(Promise::processes, true,
+           "a new /proc cannot be mounted here (" + host_.view.why_no_proc +
+               "), so the guest sees the host's",
+           "run outside the container, or give it an unmasked /proc");
+    } else if (scoped && plan_.seccomp && !plan_.outside_proc) {
+      keep(Promise::processes, {"landlock scope", "seccomp"});
+    } else {
+      lose(Promise::processes, true,
+           scoped ? "the guest sees the host's /proc"
+                  : "the guest can see and signal the caller's processes",
+           kGetNamespaces);
+    }
+    // The network namespace also has the abstract unix sockets to itself.
+    if (!plan_.net && !scoped)
+      lose(Promise::processes, false, "abstract unix sockets of the host can be reached",
+           "Linux 6.12 (Landlock ABI 6), or a network mode other than full");
+  }
+
+  void environment() {
+    if (policy_.need(Promise::environment) == Need::unasked) return;
+    const bool readable = !plan_.landlock && ((plan_.pid_namespace && !host_.view.proc) ||
+                                              (!plan_.pid_namespace && plan_.outside_proc));
+    if (readable)
+      lose(Promise::environment, true, "the caller's variables can be read in the host's /proc",
+           kGetNamespaces);
+    else
+      keep(Promise::environment, {"env scrub"});
+  }
+
+  void limits() {
+    const Limits& limits = policy_.limits;
+    if (policy_.need(Promise::limits) == Need::unasked) return;
+    const bool asked =
+        limits.memory_mb || limits.cpu_secs || limits.procs || limits.open_fds || limits.file_sz_mb;
+    if (!asked) return;
+    std::vector<std::string> layers;
+    if (plan_.cgroup) layers.emplace_back("cgroup");
+    layers.emplace_back("rlimits");
+    if (plan_.watchdog) layers.emplace_back("watchdog");
+    const bool summed = plan_.cgroup || plan_.watchdog || (!limits.memory_mb && !limits.cpu_secs);
+    if (!summed)
+      lose(Promise::limits, true,
+           "memory is limited for each process but not for all of them together (" +
+               host_.cgroup.why_not + ")",
+           "delegate a cgroup: systemd-run --user --scope -p Delegate=yes belljar …");
+    else
+      keep(Promise::limits, std::move(layers));
+  }
+
+  void syscalls() {
+    if (policy_.need(Promise::syscalls) == Need::unasked) return;
+    if (plan_.seccomp)
+      keep(Promise::syscalls, {"seccomp"});
+    else
+      lose(Promise::syscalls, true, "seccomp filters cannot be installed",
+           "a kernel with CONFIG_SECCOMP_FILTER");
+  }
+
+ private:
+  void keep(Promise promise, std::vector<std::string> layers) {
+    if (!layers.empty()) plan_.kept.push_back({promise, std::move(layers)});
+  }
+  void lose(Promise promise, bool broken, std::string what, std::string hint) {
+    plan_.losses.push_back({promise, broken, std::move(what), std::move(hint)});
+  }
+
+  Plan& plan_;
+  const Host& host_;
+  const Policy& policy_;
+};
+
+bool is_accepted(const Plan& plan, Promise promise) {
+  return std::ranges::find(plan.policy.accepted, promise) != plan.policy.accepted.end();
 }
 
 }  // namespace
 
-Status judge_promises(Plan& plan, const Host& host) {
-  (void)host;
-  return refuse_broken(plan);
+void judge_promises(Plan& plan, const Host& host) {
+  Judge judge(plan, host);
+  judge.files();
+  judge.exceptions();
+  judge.network();
+  judge.processes();
+  judge.environment();
+  judge.limits();
+  judge.syscalls();
+}
+
+Status refuse_lost_promises(const Plan& plan) {
+  const bool strict = plan.policy.mode == Mode::on;
+  for (const Loss& loss : plan.losses) {
+    const bool matters =
+        strict || (loss.broken && plan.policy.need(loss.promise) == Need::required);
+    if (!matters || is_accepted(plan, loss.promise)) continue;
+    const std::string promise(name(loss.promise));
+    return fail(std::string("cannot keep the promise \"") + promise + "\"" +
+                    (loss.broken ? ": " : " in full depth, which mode \"on\" requires: ") +
+                    loss.what,
+                0, loss.hint + "; or accept the loss: --accept-degraded=" + promise);
+  }
+  return {};
 }
 
 }  // namespace belljar

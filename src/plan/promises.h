@@ -5,8 +5,7 @@
 
 namespace belljar {
 
-// Fills `kept` and `losses`; an error when a required promise is broken and its
-// loss was not accepted by name.
-Status judge_promises(Plan& plan, const Host& host);
+// Fills `kept` and `losses`.
+void judge_promises(Plan& plan, const Host& host);
 
 }  // namespace belljar

@@ -16,33 +16,40 @@ std::uint64_t Plan::clone_flags() const {
   return flags;
 }
 
-Result<Plan> resolve(const Policy& policy, const Host& host, const Caller& caller) {
+Result<Plan> resolve(const Policy& policy, const Host& host, const Caller& caller,
+                     Purpose purpose) {
+  if (policy.network == Network::hosts)
+    return fail("allow_net: connections by host name are not enforced by this version", 0,
+                "use network = \"full\", \"loopback\" or \"none\"");
   Plan plan;
   plan.policy = policy;
-  plan.identity = identity::resolve(policy, host.identity);
+  plan.identity = TRY(identity::resolve(host.identity));
   // Namespaces take either root or a user namespace to make them in.
   const bool namespaces = plan.identity.has_value();
   const bool view = namespaces && host.view.mounts;
   plan.pid_namespace = view;  // without its own /proc it would be half a namespace
+  plan.outside_proc = view ? !host.view.proc : policy.need(Promise::processes) != Need::required;
 
-  plan.layout = TRY(make_layout(policy, caller, {.view = view,
-                                                 .show_as_owned = host.view.idmap,
-                                                 .make_folders = true}));
-  if (view)
-    plan.view = view::resolve(plan.layout, host.view, policy.limits.memory_mb.value_or(0));
+  plan.layout = TRY(make_layout(policy, caller,
+                                {.root = host.identity.root,
+                                 .view = view,
+                                 .outside_proc = plan.outside_proc,
+                                 .show_as_owned = host.view.idmap,
+                                 .make_folders = purpose == Purpose::launch}));
+  if (view) plan.view = view::resolve(plan.layout, host.view, policy.limits.memory_mb.value_or(0));
   if (namespaces) plan.net = net::resolve(policy, host.net);
   plan.rlimit = rlimit::resolve(policy, namespaces);
   plan.cgroup = cgroup::resolve(policy, host.cgroup);
-  plan.watchdog = !plan.cgroup && view && host.view.proc &&
-                  (policy.limits.memory_mb || policy.limits.cpu_secs) && plan.layout.own_dev;
+  plan.watchdog = !plan.cgroup && view && plan.layout.own_dev &&
+                  (policy.limits.memory_mb || policy.limits.cpu_secs);
   plan.landlock = landlock::resolve(policy, plan.layout, host.landlock, view);
-  const bool uncounted = policy.limits.memory_mb && !plan.cgroup &&
-                         policy.need(Promise::limits) == Need::required;
+  const bool uncounted =
+      policy.limits.memory_mb && !plan.cgroup && policy.need(Promise::limits) == Need::required;
   plan.seccomp = TRY(seccomp::resolve(policy, host.seccomp, {.no_memfd = uncounted}));
   plan.environment = env::resolve(policy, caller.environment,
                                   {plan.layout.home, plan.layout.tmp, plan.layout.cache});
   plan.warnings = plan.layout.warnings;
-  TRY(judge_promises(plan, host));
+  judge_promises(plan, host);
   return plan;
 }
 

@@ -1,8 +1,6 @@
 #include "plan/toolchains.h"
 
 #include <dirent.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <memory>
 #include <string_view>
@@ -15,22 +13,64 @@ namespace belljar {
 namespace {
 
 // Each names one folder (the first four of the second list: several).
-constexpr const char* kLocations[] = {
-    "CONDA_PREFIX", "VIRTUAL_ENV",     "PYENV_ROOT",    "NVM_DIR",       "FNM_DIR",
-    "VOLTA_HOME",   "N_PREFIX",        "RUSTUP_HOME",   "CARGO_HOME",    "GOROOT",
-    "GOPATH",       "JAVA_HOME",       "SDKMAN_DIR",    "MAVEN_HOME",    "M2_HOME",
-    "GRADLE_HOME",  "BUN_INSTALL",     "DENO_INSTALL",  "HOMEBREW_PREFIX", "ASDF_DIR",
-    "ASDF_DATA_DIR", "MISE_DATA_DIR",  "UV_PYTHON_INSTALL_DIR", "PIPX_HOME"};
-constexpr const char* kSearchPaths[] = {"CPATH",           "C_INCLUDE_PATH",  "CPLUS_INCLUDE_PATH",
-                                        "LIBRARY_PATH",    "LD_LIBRARY_PATH", "PKG_CONFIG_PATH",
-                                        "CMAKE_PREFIX_PATH", "PYTHONPATH"};
-constexpr const char* kHomeFolders[] = {
-    ".pyenv",      ".conda/envs", "miniconda3",        "anaconda3",        "miniforge3",
-    "mambaforge",  ".nvm",        ".fnm",              ".volta",           ".rustup",
-    ".cargo",      "go",          ".sdkman",           ".jenv",            ".bun",
-    ".deno",       ".asdf",       ".local/share/mise", ".local/share/uv",  ".local/pipx",
-    ".local/share/pipx", ".local/share/fnm", ".local/share/pnpm", ".local/bin", ".local/lib",
-    ".linuxbrew",  ".nix-profile", ".local/state/nix/profiles", ".ghcup", ".opam", ".rbenv"};
+constexpr const char* kLocations[] = {"CONDA_PREFIX",
+                                      "VIRTUAL_ENV",
+                                      "PYENV_ROOT",
+                                      "NVM_DIR",
+                                      "FNM_DIR",
+                                      "VOLTA_HOME",
+                                      "N_PREFIX",
+                                      "RUSTUP_HOME",
+                                      "CARGO_HOME",
+                                      "GOROOT",
+                                      "GOPATH",
+                                      "JAVA_HOME",
+                                      "SDKMAN_DIR",
+                                      "MAVEN_HOME",
+                                      "M2_HOME",
+                                      "GRADLE_HOME",
+                                      "BUN_INSTALL",
+                                      "DENO_INSTALL",
+                                      "HOMEBREW_PREFIX",
+                                      "ASDF_DIR",
+                                      "ASDF_DATA_DIR",
+                                      "MISE_DATA_DIR",
+                                      "UV_PYTHON_INSTALL_DIR",
+                                      "PIPX_HOME"};
+constexpr const char* kSearchPaths[] = {
+    "CPATH",           "C_INCLUDE_PATH",  "CPLUS_INCLUDE_PATH", "LIBRARY_PATH",
+    "LD_LIBRARY_PATH", "PKG_CONFIG_PATH", "CMAKE_PREFIX_PATH",  "PYTHONPATH"};
+constexpr const char* kHomeFolders[] = {".pyenv",
+                                        ".conda/envs",
+                                        "miniconda3",
+                                        "anaconda3",
+                                        "miniforge3",
+                                        "mambaforge",
+                                        ".nvm",
+                                        ".fnm",
+                                        ".volta",
+                                        ".rustup",
+                                        ".cargo",
+                                        "go",
+                                        ".sdkman",
+                                        ".jenv",
+                                        ".bun",
+                                        ".deno",
+                                        ".asdf",
+                                        ".local/share/mise",
+                                        ".local/share/uv",
+                                        ".local/pipx",
+                                        ".local/share/pipx",
+                                        ".local/share/fnm",
+                                        ".local/share/pnpm",
+                                        ".local/bin",
+                                        ".local/lib",
+                                        ".linuxbrew",
+                                        ".nix-profile",
+                                        ".local/state/nix/profiles",
+                                        ".ghcup",
+                                        ".opam",
+                                        ".rbenv"};
 // Tokens for registries live beside the tools.
 constexpr const char* kSecrets[] = {".cargo/credentials", ".cargo/credentials.toml",
                                     ".local/share/uv/credentials", ".bun/.npmrc",
@@ -43,11 +83,9 @@ std::string_view variable(const Caller& caller, std::string_view name) {
   return {};
 }
 
-bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
-
 class Finder {
  public:
-  explicit Finder(const Caller& caller) : caller_(caller) {}
+  Finder(const Caller& caller, Tracer& tracer) : caller_(caller), tracer_(tracer) {}
 
   // The home folder itself, or anything above it, is never a toolchain.
   void add(std::string path) {
@@ -79,7 +117,7 @@ class Finder {
     std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(folder.c_str()), ::closedir);
     while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr) {
       if (entry->d_type != DT_LNK) continue;
-      Result<Traced> target = trace(folder + "/" + entry->d_name);
+      Result<Traced> target = tracer_.trace(folder + "/" + entry->d_name);
       if (target) add_program_folder(target->path.substr(0, target->path.rfind('/')));
     }
   }
@@ -93,14 +131,17 @@ class Finder {
   }
 
  private:
+  bool exists(const std::string& path) { return tracer_.trace(path).has_value(); }
+
   const Caller& caller_;
+  Tracer& tracer_;
   Toolchains found_;
 };
 
 }  // namespace
 
-Toolchains find_toolchains(const Caller& caller) {
-  Finder finder(caller);
+Toolchains find_toolchains(const Caller& caller, Tracer& tracer) {
+  Finder finder(caller, tracer);
   for (const char* name : kLocations) finder.add(std::string(variable(caller, name)));
   for (const char* name : kSearchPaths) finder.add_each(variable(caller, name));
   for (const char* folder : kHomeFolders) finder.add(caller.home + "/" + folder);

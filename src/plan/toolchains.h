@@ -9,12 +9,13 @@
 namespace belljar {
 
 struct Caller;
+class Tracer;
 
 struct Toolchains {
   std::vector<std::string> folders;
   std::vector<std::string> secrets;
 };
 
-Toolchains find_toolchains(const Caller& caller);
+Toolchains find_toolchains(const Caller& caller, Tracer& tracer);
 
 }  // namespace belljar

@@ -43,9 +43,9 @@ struct Key {
   char letter;            // a short flag, or 0
   Kind kind;
   Target target;
-  bool widens;              // an untrusted project may not set it
-  std::string_view value;   // what the help calls the value
-  std::string_view help;    // one sentence
+  bool widens;             // an untrusted project may not set it
+  std::string_view value;  // what the help calls the value
+  std::string_view help;   // one sentence
   std::span<const std::string_view> choices = {};
 };
 

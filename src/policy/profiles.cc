@@ -8,30 +8,85 @@ namespace {
 
 using enum Need;
 
-constexpr std::array kNeedsOpen = {unasked, unasked, unasked, best_effort, unasked, best_effort, best_effort};
-constexpr std::array kNeedsDeveloper = {required, required, required, best_effort, required, best_effort, best_effort};
-constexpr std::array kNeedsAll = {required, required, required, required, required, required, required};
+constexpr std::array kNeedsOpen = {unasked, unasked,     unasked,    best_effort,
+                                   unasked, best_effort, best_effort};
+constexpr std::array kNeedsDeveloper = {required, required,    required,   best_effort,
+                                        required, best_effort, best_effort};
+constexpr std::array kNeedsAll = {required, required, required, required,
+                                  required, required, required};
 
-const Limits kLimits{.memory_mb = 2048, .cpu_secs = 600, .procs = 64, .open_fds = 1024,
-                     .file_sz_mb = 256, .timeout = {}};
+const Limits kLimits{.memory_mb = 2048,
+                     .cpu_secs = 600,
+                     .procs = 64,
+                     .open_fds = 1024,
+                     .file_sz_mb = 256,
+                     .timeout = {}};
 
 const std::vector<std::string> kBasicVariables = {
-    "PATH",   "LANG",           "LC_ALL",           "LC_CTYPE",        "TERM", "HOME",
-    "TMPDIR", "PYTHONHASHSEED", "PYTHONIOENCODING", "PYTHONUNBUFFERED"};
+    "PATH", "LANG",   "LC_ALL",         "LC_CTYPE",         "TERM",
+    "HOME", "TMPDIR", "PYTHONHASHSEED", "PYTHONIOENCODING", "PYTHONUNBUFFERED"};
 
 // Where toolchains and certificates are: locations, never secrets.
-const std::vector<std::string> kToolchainVariables = {
-    "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "VIRTUAL_ENV", "PYENV_ROOT", "PYENV_VERSION",
-    "NVM_DIR", "NVM_BIN", "FNM_DIR", "VOLTA_HOME", "N_PREFIX", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN",
-    "CARGO_HOME", "GOROOT", "GOPATH", "GOBIN", "GOTOOLCHAIN", "JAVA_HOME", "SDKMAN_DIR",
-    "MAVEN_HOME", "M2_HOME", "GRADLE_HOME", "BUN_INSTALL", "DENO_INSTALL", "DENO_DIR",
-    "HOMEBREW_PREFIX", "HOMEBREW_CELLAR", "HOMEBREW_REPOSITORY", "NIX_PATH", "NIX_PROFILES",
-    "ASDF_DIR", "ASDF_DATA_DIR", "MISE_DATA_DIR", "UV_PYTHON_INSTALL_DIR", "PIPX_HOME", "CC",
-    "CXX", "LD", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH",
-    "LD_LIBRARY_PATH", "PKG_CONFIG_PATH", "CMAKE_PREFIX_PATH", "MANPATH", "PYTHONPATH",
-    "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT",
-    "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO", "NIX_SSL_CERT_FILE", "LC_*", "LANGUAGE", "TZ",
-    "COLORTERM", "NO_COLOR"};
+const std::vector<std::string> kToolchainVariables = {"CONDA_PREFIX",
+                                                      "CONDA_DEFAULT_ENV",
+                                                      "VIRTUAL_ENV",
+                                                      "PYENV_ROOT",
+                                                      "PYENV_VERSION",
+                                                      "NVM_DIR",
+                                                      "NVM_BIN",
+                                                      "FNM_DIR",
+                                                      "VOLTA_HOME",
+                                                      "N_PREFIX",
+                                                      "RUSTUP_HOME",
+                                                      "RUSTUP_TOOLCHAIN",
+                                                      "CARGO_HOME",
+                                                      "GOROOT",
+                                                      "GOPATH",
+                                                      "GOBIN",
+                                                      "GOTOOLCHAIN",
+                                                      "JAVA_HOME",
+                                                      "SDKMAN_DIR",
+                                                      "MAVEN_HOME",
+                                                      "M2_HOME",
+                                                      "GRADLE_HOME",
+                                                      "BUN_INSTALL",
+                                                      "DENO_INSTALL",
+                                                      "DENO_DIR",
+                                                      "HOMEBREW_PREFIX",
+                                                      "HOMEBREW_CELLAR",
+                                                      "HOMEBREW_REPOSITORY",
+                                                      "NIX_PATH",
+                                                      "NIX_PROFILES",
+                                                      "ASDF_DIR",
+                                                      "ASDF_DATA_DIR",
+                                                      "MISE_DATA_DIR",
+                                                      "UV_PYTHON_INSTALL_DIR",
+                                                      "PIPX_HOME",
+                                                      "CC",
+                                                      "CXX",
+                                                      "LD",
+                                                      "CPATH",
+                                                      "C_INCLUDE_PATH",
+                                                      "CPLUS_INCLUDE_PATH",
+                                                      "LIBRARY_PATH",
+                                                      "LD_LIBRARY_PATH",
+                                                      "PKG_CONFIG_PATH",
+                                                      "CMAKE_PREFIX_PATH",
+                                                      "MANPATH",
+                                                      "PYTHONPATH",
+                                                      "SSL_CERT_FILE",
+                                                      "SSL_CERT_DIR",
+                                                      "CURL_CA_BUNDLE",
+                                                      "REQUESTS_CA_BUNDLE",
+                                                      "PIP_CERT",
+                                                      "NODE_EXTRA_CA_CERTS",
+                                                      "GIT_SSL_CAINFO",
+                                                      "NIX_SSL_CERT_FILE",
+                                                      "LC_*",
+                                                      "LANGUAGE",
+                                                      "TZ",
+                                                      "COLORTERM",
+                                                      "NO_COLOR"};
 
 std::vector<std::string> developer_variables() {
   std::vector<std::string> all = kBasicVariables;
@@ -42,43 +97,67 @@ std::vector<std::string> developer_variables() {
 Grant hidden(const char* path) { return {path, Access::hide, "profile"}; }
 
 const Profile kProfiles[] = {
-    {"open", "the base for --deny-* and --allow-*: only what is denied is denied",
-     {.profile = "open", .needs = kNeedsOpen,
-      .files = {.reads = Reads::everything, .writes_everything = true, .other_homes = true,
-                .home = Home::caller, .private_tmp = false},
-      .network = Network::full, .environment = {.everything = true},
+    {"open",
+     "the base for --deny-* and --allow-*: only what is denied is denied",
+     {.profile = "open",
+      .needs = kNeedsOpen,
+      .files = {.reads = Reads::everything,
+                .writes_everything = true,
+                .other_homes = true,
+                .services = true,
+                .home = Home::caller,
+                .private_tmp = false},
+      .network = Network::full,
+      .environment = {.everything = true},
       .syscalls = Syscalls::deny_list}},
-    {"developer", "local agents, package managers, your own tools on unknown code",
-     {.profile = "developer", .needs = kNeedsDeveloper,
+    {"developer",
+     "local agents, package managers, your own tools on unknown code",
+     {.profile = "developer",
+      .needs = kNeedsDeveloper,
       .files = {.reads = Reads::system, .toolchains = true},
-      .network = Network::full, .environment = {.pass = developer_variables()},
-      .limits = kLimits, .syscalls = Syscalls::deny_list}},
-    {"restricted", "production-like, prompts from people you do not know",
-     {.profile = "restricted", .needs = kNeedsAll,
+      .network = Network::full,
+      .environment = {.pass = developer_variables()},
+      .limits = kLimits,
+      .syscalls = Syscalls::deny_list}},
+    {"restricted",
+     "production-like, prompts from people you do not know",
+     {.profile = "restricted",
+      .needs = kNeedsAll,
       .files = {.reads = Reads::system},
-      .network = Network::loopback, .environment = {.pass = kBasicVariables},
-      .limits = kLimits, .syscalls = Syscalls::allow_list}},
-    {"public-bot", "hostile input: nothing of the host but programs and libraries",
-     {.profile = "public-bot", .needs = kNeedsAll,
-      .files = {.reads = Reads::runtime, .workdir_inside = "/workspace",
+      .network = Network::loopback,
+      .environment = {.pass = kBasicVariables},
+      .limits = kLimits,
+      .syscalls = Syscalls::allow_list}},
+    {"public-bot",
+     "hostile input: nothing of the host but programs and libraries",
+     {.profile = "public-bot",
+      .needs = kNeedsAll,
+      .files = {.reads = Reads::runtime,
+                .workdir_inside = "/workspace",
                 .home_inside = "/home/sandbox"},
       .network = Network::none,
       .environment = {.pass = {"PATH", "LANG", "TERM"}, .system_path_only = true},
-      .limits = kLimits, .syscalls = Syscalls::allow_list}},
-    {"trusted-maintenance", "CI and maintenance with input you trust: damage is contained",
-     {.profile = "trusted-maintenance", .needs = kNeedsDeveloper,
+      .limits = kLimits,
+      .syscalls = Syscalls::allow_list}},
+    {"trusted-maintenance",
+     "CI and maintenance with input you trust: damage is contained",
+     {.profile = "trusted-maintenance",
+      .needs = kNeedsDeveloper,
       .files = {.reads = Reads::everything,
                 .grants = {hidden("/etc/shadow"), hidden("/etc/shadow-"), hidden("/etc/gshadow"),
-                           hidden("/etc/gshadow-"), hidden("/root"), hidden("/run")}},
+                           hidden("/etc/gshadow-"), hidden("/root")}},
       .network = Network::full,
       .environment = {.pass = {"PATH", "HOME", "TMPDIR", "LANG", "TERM"}, .system_path_only = true},
-      .limits = kLimits, .syscalls = Syscalls::deny_list}},
+      .limits = kLimits,
+      .syscalls = Syscalls::deny_list}},
 };
 
 // With the environment denied these still pass, or programs cannot start.
-const std::vector<std::string> kEssentialVariables = {"PATH", "HOME", "USER", "SHELL", "TERM", "LANG"};
+const std::vector<std::string> kEssentialVariables = {"PATH",  "HOME", "USER",
+                                                      "SHELL", "TERM", "LANG"};
 
-void add_grants(Files& files, const std::vector<std::string>& paths, Access access, const char* from) {
+void add_grants(Files& files, const std::vector<std::string>& paths, Access access,
+                const char* from) {
   for (const std::string& path : paths) files.grants.push_back({path, access, from});
 }
 
@@ -86,19 +165,26 @@ bool is_glob(std::string_view path) { return path.find_first_of("*?[") != path.n
 
 void apply_exceptions(Files& files, const Settings& settings) {
   for (const std::string& path : settings.hide) {
-    if (is_glob(path)) files.hide_globs.push_back(path);
-    else files.grants.push_back({path, Access::hide, "hide"});
+    if (is_glob(path))
+      files.hide_globs.push_back(path);
+    else
+      files.grants.push_back({path, Access::hide, "hide"});
   }
   for (const std::string& path : settings.protect) {
-    if (is_glob(path)) files.protect_globs.push_back(path);
-    else files.grants.push_back({path, Access::protect, "protect"});
+    if (is_glob(path))
+      files.protect_globs.push_back(path);
+    else
+      files.grants.push_back({path, Access::protect, "protect"});
   }
 }
 
 void deny_reads(Policy& policy) {
   Files& files = policy.files;
-  if (files.reads == Reads::everything) files.reads = Reads::system;
-  files.toolchains = true;  // tools stay usable
+  // Tools stay usable where they were; a deny must not add them to a profile.
+  if (files.reads == Reads::everything) {
+    files.reads = Reads::system;
+    files.toolchains = true;
+  }
   files.workdir_access = Access::hide;
   policy.set_need(Promise::files, required);
 }
@@ -107,6 +193,7 @@ void deny_writes(Policy& policy) {
   policy.files.writes_everything = false;
   if (policy.files.workdir_access == Access::write) policy.files.workdir_access = Access::read;
   policy.files.private_tmp = true;
+  policy.files.services = false;  // a daemon would write for the guest
   policy.set_need(Promise::files, required);
 }
 
@@ -135,14 +222,19 @@ void apply_network(Policy& policy, const Settings& s) {
     policy.network = Network::hosts;
     policy.hosts = s.allow_net;
   }
-  if (policy.network != Network::full) policy.set_need(Promise::network, required);
+  if (policy.network == Network::full) return;
+  policy.files.services = false;  // a daemon would connect for the guest
+  policy.set_need(Promise::network, required);
 }
 
 void apply_environment(Policy& policy, const Settings& s, bool open) {
   Environment& env = policy.environment;
   if (s.deny_all || s.deny_env || (open && !s.allow_env.empty())) {
-    env.everything = false;
-    env.pass = kEssentialVariables;
+    // A deny tightens: of a profile's own list it leaves what is essential.
+    if (std::exchange(env.everything, false)) env.pass = kEssentialVariables;
+    std::erase_if(env.pass, [](const std::string& variable) {
+      return std::ranges::find(kEssentialVariables, variable) == kEssentialVariables.end();
+    });
     policy.set_need(Promise::environment, required);
   }
   env.pass.insert(env.pass.end(), s.allow_env.begin(), s.allow_env.end());
@@ -164,7 +256,8 @@ void apply_limits(Policy& policy, const Settings& s) {
   apply(limits.open_fds, s.max_open_fds);
   apply(limits.file_sz_mb, s.max_file_sz_mb);
   if (s.timeout && s.timeout->value) limits.timeout = std::chrono::milliseconds(*s.timeout->value);
-  for (const auto* asked : {&s.max_memory_mb, &s.max_cpu_secs, &s.max_procs, &s.max_open_fds, &s.max_file_sz_mb})
+  for (const auto* asked :
+       {&s.max_memory_mb, &s.max_cpu_secs, &s.max_procs, &s.max_open_fds, &s.max_file_sz_mb})
     if (*asked && (*asked)->value && policy.need(Promise::limits) == unasked)
       policy.set_need(Promise::limits, best_effort);
 }
@@ -214,9 +307,9 @@ const Profile* find_profile(std::string_view name) {
 
 Result<Policy> make_policy(const Settings& settings, const Surroundings& around) {
   const bool named = settings.profile.has_value();
-  const std::string wanted = named ? *settings.profile
+  const std::string wanted = named                         ? *settings.profile
                              : settings.denies_or_allows() ? "open"
-                                                           : "developer";
+                                                           : kDefaultProfile;
   const Profile* profile = find_profile(wanted);
   if (profile == nullptr)
     return fail("profile: there is no \"" + wanted + "\"", 0, "belljar profile list");
@@ -243,20 +336,28 @@ std::string_view name(Mode mode) {
 
 std::string_view name(Network network) {
   switch (network) {
-    case Network::none: return "none";
-    case Network::loopback: return "loopback";
-    case Network::full: return "full";
-    case Network::hosts: return "hosts";
+    case Network::none:
+      return "none";
+    case Network::loopback:
+      return "loopback";
+    case Network::full:
+      return "full";
+    case Network::hosts:
+      return "hosts";
   }
   return "?";
 }
 
 std::string_view name(Access access) {
   switch (access) {
-    case Access::read: return "read";
-    case Access::write: return "write";
-    case Access::hide: return "hide";
-    case Access::protect: return "protect";
+    case Access::read:
+      return "read";
+    case Access::write:
+      return "write";
+    case Access::hide:
+      return "hide";
+    case Access::protect:
+      return "protect";
   }
   return "?";
 }

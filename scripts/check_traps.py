@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+"""Traps that were fallen into once, as rules: each has a pattern and a reason."""
+import pathlib
+import re
+import sys
+
+RULES = [
+    # (pattern, where it is allowed, reason)
+    (r"::open(at)?\((?!.*O_CLOEXEC)(?!.*/dev/null)", ("_test.cc",),
+     "a descriptor leaked across exec is an escape: O_CLOEXEC"),
+    (r"\bunshare\((?!0\))", ("_test.cc",), "namespaces come from clone3; a probe uses SYS_unshare in a child"),
+    (r"getenv\(", ("src/cli/", "_test.cc"), "only the command line reads the environment"),
+    (r"\b(TODO|FIXME|XXX)\b", (), "say why, or do it"),
+    (r"std::system\(|popen\(", (), "no shell of ours"),
+]
+
+bad = 0
+for path in sorted(pathlib.Path("src").rglob("*")):
+    if path.suffix not in {".h", ".cc"}:
+        continue
+    lines = path.read_text().splitlines()
+    for number, line in enumerate(lines, 1):
+        statement = line + (lines[number] if number < len(lines) and not line.rstrip().endswith(";") else "")
+        if line.lstrip().startswith("//"):
+            continue
+        for pattern, allowed, reason in RULES:
+            if any(part in str(path) for part in allowed):
+                continue
+            if re.search(pattern, line) and re.search(pattern, statement):
+                print(f"{path}:{number}: {reason}: {line.strip()}")
+                bad += 1
+print(f"traps: {bad} found")
+sys.exit(bad != 0)

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that are missing: setup.sh build|test|check
+set -euo pipefail
+
+build=(g++ cmake ninja-build libseccomp-dev libboost-json1.81-dev libfmt-dev libtomlplusplus-dev)
+test=(libgtest-dev libgmock-dev python3 python3-pytest util-linux procps passwd)
+# What the compatibility tests run inside a jar, and what the virtual machines are made of.
+test+=(git gcc libc6-dev make python3-venv default-jdk-headless nodejs npm cargo rsync less tar
+       findutils bsdutils iproute2 strace)
+test+=(qemu-system-x86 busybox-static e2fsprogs fakeroot mount mawk netbase ca-certificates cpio
+       ncurses-bin bubblewrap)
+check=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev)
+
+case "${1:-build}" in
+  build) wanted=("${build[@]}") ;;
+  test) wanted=("${build[@]}" "${test[@]}") ;;
+  check) wanted=("${build[@]}" "${test[@]}" "${check[@]}") ;;
+  *) echo "usage: setup.sh build|test|check" >&2; exit 2 ;;
+esac
+
+missing=()
+for package in "${wanted[@]}"; do
+  [[ "$(dpkg-query -W -f='${db:Status-Abbrev}' "$package" 2>/dev/null)" == ii* ]] || missing+=("$package")
+done
+if [[ ${#missing[@]} -eq 0 ]]; then exit 0; fi
+
+echo "installing: ${missing[*]}"
+as_root=()
+if [[ $EUID -ne 0 ]]; then
+  command -v sudo >/dev/null || { echo "need root or sudo to install: ${missing[*]}" >&2; exit 1; }
+  as_root=(sudo)
+fi
+export DEBIAN_FRONTEND=noninteractive
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

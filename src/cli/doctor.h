@@ -1,0 +1,14 @@
+// doctor --verify PROFILE: the checks to make before putting a profile to use,
+// really attempted inside a jar.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace belljar::cli {
+
+// Prints a line per check. 0: all hold, 1: one failed.
+Result<int> verify_profile(const std::string& profile);
+
+}  // namespace belljar::cli

@@ -1,0 +1,141 @@
+"""How a hostile test is written, so that none can pass for the wrong reason.
+
+A test describes one attack and what to look at afterwards. It is run in several
+settings: `control`, without a sandbox, where it MUST succeed; and under each profile,
+where it must NOT. Each setting by each identity.
+
+    @attack(1, "files")
+    def test_reads_ssh_key(attacker):
+        run = attacker.run("01_read", attacker.scene.home / ".ssh/id_rsa")
+        attacker.verdict(key=attacker.scene.ssh_key in run.stdout)
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+
+import jar as jars
+import pytest
+from programs import Programs
+
+PROMISES = ("files", "exceptions", "network", "processes", "environment", "limits", "syscalls")
+CONTROL = "control"
+
+
+def attack(number: int, promise: str, *, control: str = "root user", profiles=jars.PROFILES):
+    """Marks a test with its line in the list of attacks and the promise it would break.
+
+    control: the identities for which it succeeds outside; what an ordinary user cannot
+    do outside either has a control as root only.
+    """
+    assert promise in PROMISES
+    runs = [(who, CONTROL) for who in control.split()]
+    runs += [(who, profile) for who in ("root", "user") for profile in profiles]
+
+    def mark(test):
+        test = pytest.mark.attack(number=number, promise=promise)(test)
+        return pytest.mark.parametrize(("identity", "setting"), runs, indirect=["identity"])(test)
+
+    return mark
+
+
+def findings(run: jars.Run) -> dict[str, str]:
+    """What a program said of each thing it tried: "ESCAPED", or why not."""
+    found = {}
+    for line in run.stdout.splitlines():
+        words = line.split()
+        if len(words) == 2 and words[0] == "ESCAPED":
+            found[words[1]] = "ESCAPED"
+        elif len(words) == 3 and words[0] == "stopped":
+            found[words[1]] = words[2]
+    return found
+
+
+class Attacker:
+    def __init__(self, scene: jars.Scene, setting: str, promise: str, programs: Programs):
+        self.scene = scene
+        self.setting = setting
+        self.promise = promise
+        self.programs = programs
+        self.runs: list[jars.Run] = []
+        self.runner = jars.Outside(scene) if self.is_control else jars.Jar(scene, setting)
+
+    @property
+    def is_control(self) -> bool:
+        return self.setting == CONTROL
+
+    def inside(self, path) -> str:
+        return self.runner.inside(path)
+
+    def bring(self, program: str) -> str:
+        """Puts a hostile program into the workdir; how to call it from there."""
+        target = self.scene.workdir / program
+        if not target.exists():
+            shutil.copyfile(self.programs.path(program), target)
+            os.chmod(target, 0o755)
+            self.scene.identity.own(target)
+        return f"./{program}"
+
+    def start(self, program: str, *args, **how):
+        return self.runner.start([self.bring(program), *map(os.fspath, args)], **how)
+
+    def run(self, program: str, *args, **how) -> jars.Run:
+        return self.command([self.bring(program), *map(os.fspath, args)], says_done=True, **how)
+
+    def shell(self, script: str, *args, **how) -> jars.Run:
+        return self.command(["/bin/sh", "-c", script, "sh", *map(os.fspath, args)], **how)
+
+    def command(self, command, *, may_end_early=False, may_refuse=False, says_done=False, **how) -> jars.Run:
+        """Runs it, and makes sure that it did run: nothing is proved by what never started.
+
+        may_end_early: being killed is one way to be stopped.
+        may_refuse: belljar may say no before the guest starts.
+        """
+        run = self.runner.run(command, **how)
+        self.runs.append(run)
+        if self.is_control or (may_refuse and run.exit == jars.OWN_FAILURE):
+            return run
+        if not may_end_early:
+            assert not run.hung, f"did not end:\n{run}"
+            if says_done:
+                assert "done" in run.stdout.split("\n"), f"the attack did not run to its end:\n{run}"
+        assert run.exit not in (jars.OWN_FAILURE, 126, 127), f"the guest was not started:\n{run}"
+        return run
+
+    def allowed_loss(self) -> bool:
+        """A poorer host may fail to keep a promise, if its plan says so."""
+        return any(self.promise in jars.losses(run.report) for run in self.runs)
+
+    def verdict(self, found: dict[str, str] | None = None, *, root_only=(), beyond=(), absent=(), **happened: bool):
+        """found: what programs said; happened: what was seen at the target.
+
+        root_only: what an ordinary user cannot do outside either.
+        beyond: what this caller cannot do outside either, whoever it is.
+        absent: errnos which, in the control, mean that this kernel does not have the thing.
+        """
+        everything = dict(found or {}) | {
+            what: "ESCAPED" if did else "did not happen" for what, did in happened.items()
+        }
+        assert everything, "nothing was tried"
+        shown = "\n\n".join(map(str, self.runs))
+        if self.is_control:
+            beyond = {*beyond, *(root_only if self.scene.identity.uid else ())}
+            failed = {
+                what: why
+                for what, why in everything.items()
+                if why != "ESCAPED" and why not in absent and what not in beyond
+            }
+            assert not failed, f"does not work without a sandbox either, so it proves nothing: {failed}\n{shown}"
+            return
+        out = [what for what, why in everything.items() if why == "ESCAPED"]
+        if out and self.allowed_loss():
+            return
+        assert not out, f"ESCAPED ({self.promise}): {', '.join(out)}\n{shown}"
+
+
+def built_programs(folder: pathlib.Path) -> Programs:
+    sources = pathlib.Path(__file__).parent / "programs"
+    given = os.environ.get("BELLJAR_ESCAPE_PROGRAMS")
+    return Programs(sources, pathlib.Path(given), built=True) if given else Programs(sources, folder)

@@ -1,0 +1,201 @@
+"""Resources and life: what a guest uses, and what is left of it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import pathlib
+import secrets
+import signal
+import time
+
+import jar as jars
+import pytest
+from arena import attack, findings
+
+# --------------------------------- 24 and 37: nothing survives, however it was left behind
+
+
+def beats(scene) -> dict[str, int]:
+    return {path.name: path.stat().st_size for path in scene.workdir.glob("beat-*")}
+
+
+def survivors(scene, mark: str) -> dict[str, bool]:
+    """Which of 24_linger's processes are still there, a second after the end."""
+    time.sleep(0.7)
+    before = beats(scene)
+    time.sleep(0.5)
+    alive = {name: size > before[name] for name, size in beats(scene).items()}
+    alive["process"] = bool(jars.processes_with(mark))
+    return alive
+
+
+def end_all(mark: str) -> None:
+    for pid in jars.processes_with(mark):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def linger(attacker, **how):
+    mark = "mark-" + secrets.token_hex(8)
+    attacker.scene.on_exit(end_all, mark)
+    process = attacker.start("24_linger", mark, **how)
+    attacker.scene.on_exit(process.stdout.close)
+    attacker.scene.on_exit(process.stderr.close)
+    assert process.stdout.readline() == b"ready\n", process.stderr.read()
+    return process, mark
+
+
+@attack(24, "processes")
+@pytest.mark.parametrize("by", ["SIGKILL", "SIGTERM", "SIGHUP"])
+def test_survives_the_supervisor(attacker, by):
+    process, mark = linger(attacker)
+    assert len(beats(attacker.scene)) == 4
+    process.send_signal(signal.Signals[by])
+    process.wait(timeout=10)
+    attacker.verdict(**survivors(attacker.scene, mark))
+
+
+@attack(24, "processes")
+def test_survives_a_stopped_and_killed_supervisor(attacker):
+    process, mark = linger(attacker)
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGKILL)
+    process.wait(timeout=10)
+    attacker.verdict(**survivors(attacker.scene, mark))
+
+
+@attack(37, "processes")
+def test_survives_the_timeout(attacker):
+    attacker.runner.prefix = ("/usr/bin/timeout", "--foreground", "2")
+    process, mark = linger(attacker, policy=["--timeout=2"])
+    begin = time.monotonic()
+    process.wait(timeout=10)
+    assert process.returncode == jars.TIMED_OUT
+    assert time.monotonic() - begin < 5
+    attacker.verdict(**survivors(attacker.scene, mark))
+
+
+@attack(37, "processes")
+def test_survives_the_end_of_the_command(attacker):
+    """The command ends by itself; what it left behind ends with it."""
+    mark = "mark-" + secrets.token_hex(8)
+    attacker.scene.on_exit(end_all, mark)
+    program = attacker.bring("24_linger")
+    run = attacker.shell(
+        f"setsid {program} {mark} > /dev/null 2>&1 & while ! ls beat-* > /dev/null 2>&1; do sleep 0.1; done",
+        timeout=15,
+    )
+    assert run.exit == 0, run
+    attacker.verdict(process=survivors(attacker.scene, mark)["process"])
+
+
+@attack(24, "files", control="")
+def test_leaves_nothing_on_the_host(attacker):
+    """No control: this is about what belljar itself makes. No files, mounts or cgroups remain."""
+    scene = attacker.scene
+    scene.file(".env", "x")
+
+    def seen():
+        names = sorted(str(path) for path in scene.base.rglob("*") if "report" not in path.name)
+        mounts = pathlib.Path("/proc/self/mountinfo").read_text()
+        groups = sorted(path for path, _, _ in os.walk("/sys/fs/cgroup") if "belljar" in path)
+        return names, mounts, groups
+
+    before = seen()
+    policy = ["--hide=.env", "--hide=missing", "--protect=.git/hooks", "--protect=also/missing"]
+    attacker.shell("true", policy=policy)
+    assert seen() == before
+    process = attacker.runner.start(["/bin/sleep", "20"], policy=policy)
+    time.sleep(0.5)
+    process.kill()
+    process.communicate()
+    time.sleep(0.5)
+    assert seen() == before
+
+
+# ------------------------------------------------------------------- 36: bombs
+
+CAPS = ["--max-memory-mb=200", "--max-procs=32"]
+
+
+@attack(36, "limits")
+@pytest.mark.parametrize("kind", ["processes", "threads"])
+def test_has_more_processes_than_the_limit(attacker, kind):
+    """Wants 100 at once with a limit of 32."""
+    run = attacker.run("36_processes", kind, "100", "40", policy=CAPS, may_end_early=True)
+    attacker.verdict(findings(run) or {"bomb": "killed"})
+
+
+@attack(36, "limits")
+def test_fork_bomb(attacker):
+    """As shells write it, but for a depth at which it ends by itself, should nothing else end it."""
+    bomb = "bomb() { if [ $1 -gt 6 ]; then sleep 3; else bomb $(($1+1)) | bomb $(($1+1)) & fi; }; bomb 0; sleep 3"
+    mark = "mark-" + secrets.token_hex(8)
+    attacker.scene.on_exit(end_all, mark)
+    process = attacker.runner.start(
+        ["/bin/bash", "-c", bomb, mark], policy=[*CAPS, "--timeout=5"]
+    )
+    most = 0
+    end = time.monotonic() + 2.5
+    while time.monotonic() < end:
+        # The supervisor and init have the mark too.
+        most = max(most, len(jars.processes_with(mark)))
+        time.sleep(0.1)
+    process.communicate(timeout=15)
+    attacker.verdict(more_than_the_limit=most > 34)
+    assert not jars.processes_with(mark)
+
+
+MEMORY = ["heap", "private", "shared", "sysv", "sysv_detached", "memfd", "/tmp", "/dev/shm", "family"]
+
+
+@attack(36, "limits")
+@pytest.mark.parametrize("how", MEMORY)
+def test_has_more_memory_than_the_limit(attacker, how):
+    """Wants 400 MB for a second with a limit of 200."""
+    run = attacker.run("36_memory", how, "400", policy=CAPS, may_end_early=True)
+    if attacker.is_control:
+        for line in run.stdout.splitlines():
+            if line.startswith("segment "):
+                remove_segment(int(line.split()[1]))
+    attacker.verdict(findings(run) or {"memory": "killed"})
+
+
+def remove_segment(identifier: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.shmctl(identifier, 0, None)  # IPC_RMID
+
+
+@attack(36, "limits")
+def test_has_more_descriptors_than_the_limit(attacker):
+    run = attacker.run("36_descriptors", "128", policy=["--max-open-fds=64"])
+    attacker.verdict(findings(run))
+
+
+@attack(36, "limits")
+def test_uses_more_processor_time_than_the_limit(attacker):
+    run = attacker.run("36_cpu", "4", policy=["--max-cpu-secs=1"], may_end_early=True)
+    attacker.verdict(findings(run) or {"cpu": "killed"})
+
+
+@attack(36, "limits", control="")
+@pytest.mark.parametrize("how", ["private", "/dev/shm"])
+def test_reason_for_being_out_of_memory_is_clear(attacker, how):
+    """Not an attack: who was killed for memory must be told so, not just `137`."""
+    run = attacker.run("36_memory", how, "400", policy=CAPS, may_end_early=True)
+    if "done" not in run.stdout:
+        assert "memory" in run.stderr.lower() or "memory" in str(run.report).lower(), run
+
+
+# ----------------------------------------------------------------- 39: orphans
+
+
+@attack(39, "processes", control="")
+def test_orphans_are_reaped(attacker):
+    """Not an attack that can succeed outside: there the host's init does what ours must do."""
+    run = attacker.run("39_orphans", "20000", timeout=120)
+    assert run.exit == 0, run
+    assert "orphans 20000 zombies 0" in run.stdout, run
