@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "cli/configuration.h"
 #include "cli/flags.h"
@@ -37,7 +38,11 @@ Status check_workdir(const Settings& settings, const Policy& policy, const Calle
   if (settings.workdir || policy.profile == "open") return {};
   if (caller.cwd.empty())
     return fail("the current folder does not exist any more", 0, "-C DIR names one");
-  if (is_below(caller.home, caller.cwd) || caller.cwd == "/")
+  // By their real names: a symlink to the home is the home.
+  std::error_code ignored;
+  const std::string home = std::filesystem::weakly_canonical(caller.home, ignored);
+  const std::string folder = std::filesystem::weakly_canonical(caller.cwd, ignored);
+  if (is_below(home, folder) || folder == "/")
     return fail("the current folder " + caller.cwd + " holds your home, and would be writable", 0,
                 "cd into a project folder, or name it: -C " + caller.cwd);
   return {};
