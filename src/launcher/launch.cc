@@ -220,6 +220,11 @@ Status Jar::launch(const Plan& plan, const Command* first) {
   Fd go;
   if (other_uid_) go = TRY(keep_high(::eventfd(0, EFD_CLOEXEC), "eventfd"));
 
+  Fd terminal;
+  if (first != nullptr && first->has_terminal)
+    terminal = TRY(keep_high(::fcntl(first->stdio_fds[0], F_DUPFD_CLOEXEC, process::kFirstHighFd),
+                             "keep the terminal"));
+
   std::string request;
   if (first != nullptr) {
     if (other_uid_) let_guest_reopen(first->stdio_fds);
@@ -241,6 +246,7 @@ Status Jar::launch(const Plan& plan, const Command* first) {
               .control_fd = init_end.get(),
               .supervisor_fd = self.get(),
               .init_fd = TRY(init_program()),
+              .terminal_fd = terminal.get(),
               .phases = phases_.get()};
   using Stack = std::array<std::byte, 64 << 10>;
   auto stack = std::make_unique_for_overwrite<Stack>();
