@@ -134,7 +134,10 @@ Status name_the_jar(Entry& entry, pid_t init, const UserLines& lines, int go_fd)
   entry.late.group = lines.group;
   const Plan& plan = *entry.plan;
   TRY(identity::map(*plan.identity, init, entry.jar_uid));
-  if (plan.view) TRY(view::show_as_owned_by(*plan.view, entry.jar_uid, entry.late.trees));
+  std::optional<idmap::Maps> until_released;
+  if (plan.view)
+    until_released.emplace(
+        TRY(view::show_as_owned_by(*plan.view, entry.jar_uid, entry.late.trees)));
   const std::uint64_t go = 1;
   if (::write(go_fd, &go, sizeof go) < 0) return fail("release the child", errno);
   return {};
