@@ -549,11 +549,9 @@ def test_reads_hidden_file_with_an_odd_name(attacker, name):
     path = os.path.join(os.fsencode(attacker.scene.workdir), name)
     secret = attacker.scene.secret(os.fsdecode(path))
     run = attacker.run(
-        "01_read", os.fsdecode(b"./" + name), policy=["--hide=" + os.fsdecode(name)], may_refuse=True
+        "01_read", os.fsdecode(b"./" + name), policy=["--hide=" + os.fsdecode(name)]
     )
     attacker.verdict(text=secret in run.stdout)
-    # What is shown to a person has no bytes that steer a terminal.
-    assert attacker.is_control or not any(c in run.stderr for c in "\x1b\x07"), run
 
 
 @attack(15, "exceptions")
@@ -562,9 +560,21 @@ def test_changes_protected_file_with_an_odd_name(attacker, name):
     path = os.fsdecode(os.path.join(os.fsencode(attacker.scene.workdir), name))
     file = attacker.scene.file(path, "mine\n")
     attacker.run(
-        "01_write", os.fsdecode(b"./" + name), policy=["--protect=" + os.fsdecode(name)], may_refuse=True
+        "01_write", os.fsdecode(b"./" + name), policy=["--protect=" + os.fsdecode(name)]
     )
     attacker.verdict(changed=file.read_text() != "mine\n")
+
+
+@attack(15, "files", control="")
+@pytest.mark.parametrize("flag", ["--hide", "--protect", "--allow-read", "--report", "--profile", "-C"])
+def test_odd_name_steers_the_terminal(attacker, flag):
+    """No control: it is about our own messages. What a person is shown has no bytes that steer."""
+    odd = "/nonexistent/" + os.fsdecode(b"a\x1b]0;title\x07\x1b[2Jb\rc\nd\x9b31m\xff")
+    policy = [flag, odd] if flag == "-C" else [f"{flag}={odd}"]
+    run = attacker.command(["/bin/true"], policy=policy, may_refuse=True)
+    said = run.stderr.encode(errors="surrogateescape")
+    assert not any(byte in said for byte in (b"\x1b", b"\x07", b"\r", b"\x9b", b"\xff")), run
+    assert b"c\nd" not in said, run
 
 
 @attack(15, "files", control="")
