@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "cli/configuration.h"
 #include "cli/flags.h"
@@ -26,10 +27,10 @@ std::uint64_t block_signals() {
 }
 
 // The terminal is shared only when the guest has it whole.
-bool takes_terminal() {
+bool has_terminal() {
   for (int fd : {0, 1, 2})
     if (::isatty(fd) == 0) return false;
-  return ::tcgetpgrp(0) == ::getpgrp();
+  return ::tcgetpgrp(0) >= 0;  // it is this session's own
 }
 
 // A whole home, or more, is rarely what a person means to hand over.
@@ -37,7 +38,11 @@ Status check_workdir(const Settings& settings, const Policy& policy, const Calle
   if (settings.workdir || policy.profile == "open") return {};
   if (caller.cwd.empty())
     return fail("the current folder does not exist any more", 0, "-C DIR names one");
-  if (is_below(caller.home, caller.cwd) || caller.cwd == "/")
+  // By their real names: a symlink to the home is the home.
+  std::error_code ignored;
+  const std::string home = std::filesystem::weakly_canonical(caller.home, ignored);
+  const std::string folder = std::filesystem::weakly_canonical(caller.cwd, ignored);
+  if (is_below(home, folder) || folder == "/")
     return fail("the current folder " + caller.cwd + " holds your home, and would be writable", 0,
                 "cd into a project folder, or name it: -C " + caller.cwd);
   return {};
@@ -129,7 +134,8 @@ Result<int> run_settings(const Run& request) {
   TRY(launcher::check_stdio(policy, {0, 1, 2}));
   if (!request.report.empty()) TRY(check_report(request.report));
   raise_cpu_limit(policy);
-  launcher::Command command{.arguments = request.command, .takes_terminal = takes_terminal()};
+  launcher::Command command{.arguments = request.command, .has_terminal = has_terminal()};
+  command.takes_terminal = command.has_terminal && ::tcgetpgrp(0) == ::getpgrp();
   command.signal_mask = block_signals();
   Outcome outcome =
       TRY(launcher::run(policy, caller, command, {.forward_signals = true}, announce));

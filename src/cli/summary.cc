@@ -56,6 +56,7 @@ json::object files_to_json(const Files& files) {
   object["toolchains"] = files.toolchains;
   object["writes_everything"] = files.writes_everything;
   object["other_homes"] = files.other_homes;
+  object["services"] = files.services;
   object["workdir"] = files.workdir;
   object["workdir_access"] = name(files.workdir_access);
   object["home"] = files.home == Home::caller ? "caller" : "private";

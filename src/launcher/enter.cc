@@ -57,7 +57,7 @@ void enter(const Entry& entry) noexcept {
   clock.mark("caps");
   // Beyond this point nothing of the above can be undone.
 
-  if (plan.landlock) landlock::apply(*plan.landlock, child);
+  if (plan.landlock) landlock::apply(*plan.landlock, entry.terminal_fd, child);
   clock.mark("landlock");
 
   // Only now, because a small limit on descriptors would stop the steps above.

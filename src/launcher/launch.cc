@@ -134,7 +134,10 @@ Status name_the_jar(Entry& entry, pid_t init, const UserLines& lines, int go_fd)
   entry.late.group = lines.group;
   const Plan& plan = *entry.plan;
   TRY(identity::map(*plan.identity, init, entry.jar_uid));
-  if (plan.view) TRY(view::show_as_owned_by(*plan.view, entry.jar_uid, entry.late.trees));
+  std::optional<idmap::Maps> until_released;
+  if (plan.view)
+    until_released.emplace(
+        TRY(view::show_as_owned_by(*plan.view, entry.jar_uid, entry.late.trees)));
   const std::uint64_t go = 1;
   if (::write(go_fd, &go, sizeof go) < 0) return fail("release the child", errno);
   return {};
@@ -220,6 +223,11 @@ Status Jar::launch(const Plan& plan, const Command* first) {
   Fd go;
   if (other_uid_) go = TRY(keep_high(::eventfd(0, EFD_CLOEXEC), "eventfd"));
 
+  Fd terminal;
+  if (first != nullptr && first->has_terminal)
+    terminal = TRY(keep_high(::fcntl(first->stdio_fds[0], F_DUPFD_CLOEXEC, process::kFirstHighFd),
+                             "keep the terminal"));
+
   std::string request;
   if (first != nullptr) {
     if (other_uid_) let_guest_reopen(first->stdio_fds);
@@ -241,6 +249,7 @@ Status Jar::launch(const Plan& plan, const Command* first) {
               .control_fd = init_end.get(),
               .supervisor_fd = self.get(),
               .init_fd = TRY(init_program()),
+              .terminal_fd = terminal.get(),
               .phases = phases_.get()};
   using Stack = std::array<std::byte, 64 << 10>;
   auto stack = std::make_unique_for_overwrite<Stack>();

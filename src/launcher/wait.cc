@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 
 // What a person or a service manager sends to make a program do something.
 constexpr int kForwarded[] = {SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT, SIGUSR1,
-                              SIGUSR2, SIGWINCH, SIGALRM, SIGTSTP};
+                              SIGUSR2, SIGWINCH, SIGALRM, SIGTSTP, SIGCONT};
 
 class Supervisor {
  public:
@@ -29,7 +29,8 @@ class Supervisor {
         command_(command),
         jar_(std::move(jar)),
         watch_(plan.policy.limits),
-        began_(Clock::now()) {}
+        began_(Clock::now()),
+        gave_terminal_(command.takes_terminal) {}
 
   Status watch_signals() {
     sigset_t signals = supervised_signals();
@@ -87,31 +88,44 @@ class Supervisor {
         ended_ = true;
         break;
       case Kind::stopped:
-        stop_with_the_guest();
+        guest_stopped(static_cast<int>(event.value));
         break;
       default:
         break;
     }
   }
 
-  // The guest was stopped from its terminal (Ctrl-Z): take the terminal back and
-  // stop too, so that the person's shell sees a stopped job. We go on from here
-  // when it is continued.
-  void stop_with_the_guest() {
-    if (!command_.takes_terminal) return;
+  // The guest was stopped (Ctrl-Z, or it read from the terminal in the background):
+  // take the terminal back and stop too, so that the person's shell sees a stopped
+  // job. The SIGCONT that ends this is waiting when we go on.
+  void guest_stopped(int signal) {
+    // A running job that is brought to the foreground is not told so.
+    const bool wants_terminal = signal == SIGTTIN || signal == SIGTTOU;
+    if (wants_terminal && !gave_terminal_ && may_use_terminal()) return resume();
     take_terminal();
-    ::kill(0, SIGSTOP);
-    resume();
+    if (command_.has_terminal)
+      ::kill(0, SIGSTOP);
+    else if (told_to_stop_)  // in a pipeline, say
+      ::kill(::getpid(), SIGSTOP);
+    told_to_stop_ = false;
   }
 
+  // A shell gives a job the terminal before it continues it. Continued in the
+  // background, the guest must not have it.
   void resume() {
-    const bool foreground = ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
-    // Started again in the background, it must not take the terminal.
-    (void)(foreground ? jar_.foreground(kFirst) : jar_.signal(kFirst, SIGCONT));
+    if (!may_use_terminal()) return tell_guest(SIGCONT);
+    gave_terminal_ = true;
+    (void)jar_.foreground(kFirst);  // as for tell_guest
   }
 
-  void take_terminal() const {
-    if (command_.takes_terminal) ::tcsetpgrp(STDIN_FILENO, ::getpgrp());  // SIGTTOU is blocked
+  bool may_use_terminal() const {
+    return command_.has_terminal && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
+  }
+
+  // Only what was given: in the background it is the shell's, or another job's.
+  void take_terminal() {
+    if (gave_terminal_) ::tcsetpgrp(STDIN_FILENO, ::getpgrp());  // SIGTTOU is blocked
+    gave_terminal_ = false;
   }
 
   // That init cannot be reached means that it has ended, which we read next.
@@ -119,8 +133,14 @@ class Supervisor {
 
   Status forward_signals() {
     signalfd_siginfo info{};
-    while (::read(signals_.get(), &info, sizeof info) == sizeof info)
-      tell_guest(static_cast<int>(info.ssi_signo));
+    while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+      const int signal = static_cast<int>(info.ssi_signo);
+      if (signal == SIGTSTP) told_to_stop_ = true;
+      if (signal == SIGCONT)
+        resume();
+      else
+        tell_guest(signal);
+    }
     return {};
   }
 
@@ -166,6 +186,8 @@ class Supervisor {
   Clock::time_point began_;
   std::optional<Clock::time_point> deadline_;
   std::optional<int> status_;
+  bool gave_terminal_;         // the guest's group is in the foreground
+  bool told_to_stop_ = false;  // by a SIGTSTP to this process
   bool ended_ = false;
   Outcome outcome_;
 };

@@ -261,11 +261,11 @@ Status open_trees(const Plan& plan, std::span<int> trees) {
   return {};
 }
 
-Status show_as_owned_by(const Plan& plan, uid_t jar_uid, std::span<const int> trees) {
+Result<idmap::Maps> show_as_owned_by(const Plan& plan, uid_t jar_uid, std::span<const int> trees) {
   idmap::Maps maps(jar_uid);
   for (std::size_t i = 0; i < plan.ops.size(); ++i)
     if (plan.ops[i].owned) TRY(maps.show(trees[i], plan.ops[i].source));
-  return {};
+  return maps;
 }
 
 void apply(const Plan& plan, const Late& late, const Child& child) noexcept {

@@ -216,6 +216,12 @@ TEST(Toml, size_is_limited) {
   EXPECT_TRUE(has(error(many), "too many"));
 }
 
+TEST(Toml, what_the_parser_thinks_impossible_is_an_error) {
+  EXPECT_TRUE(has(error("ä = 1"), "belljar.toml:1:1: "));
+  EXPECT_TRUE(has(error("[="), "belljar.toml:1:2: "));
+  EXPECT_TRUE(has(error(std::string_view("[\0sandbox]", 10)), "belljar.toml:1:2: "));
+}
+
 TEST(Toml, bytes_that_are_no_text_are_errors) {
   EXPECT_TRUE(has(error("[sandbox]\nprofile = \"\xff\xfe\""), "belljar.toml:2:"));
   EXPECT_TRUE(has(error(std::string_view("[sandbox]\nmode = \"a\0b\"", 20)), "belljar.toml:2:"));
