@@ -36,14 +36,29 @@ class Writer {
       case Step::make_file:
         if (!op.source.empty()) add_data("--file", op);
         break;
-      case Step::cover_file: add_data("--ro-bind-data", op); break;
-      case Step::bind: add({op.writable ? "--bind" : "--ro-bind", op.source, inside}); break;
-      case Step::private_dir: add({"--tmpfs", inside}); break;
-      case Step::hide_dir: add({"--perms", "0000", "--tmpfs", inside}); break;
-      case Step::hide_file: add({"--ro-bind", "/dev/null", inside}); break;
-      case Step::mount_proc: add({"--proc", "/proc"}); break;
-      case Step::host_proc: add({"--ro-bind", "/proc", "/proc"}); break;
-      default: break;  // folders above a mount it makes itself, /proc it locks itself
+      case Step::cover_file:
+        add_data("--ro-bind-data", op);
+        break;
+      case Step::bind:
+        add({op.writable ? "--bind" : "--ro-bind", op.source, inside});
+        break;
+      case Step::private_dir:
+        add({"--tmpfs", inside});
+        break;
+      case Step::hide_dir:
+        add({"--perms", "0000", "--tmpfs", inside});
+        break;
+      case Step::hide_file:
+        add({"--ro-bind", "/dev/null", inside});
+        break;
+      case Step::mount_proc:
+        add({"--proc", "/proc"});
+        break;
+      case Step::host_proc:
+        add({"--ro-bind", "/proc", "/proc"});
+        break;
+      default:
+        break;  // folders above a mount it makes itself, /proc it locks itself
     }
   }
 
@@ -61,7 +76,9 @@ Bubblewrap bubblewrap_like(const belljar::Plan& plan, const std::vector<std::str
   writer.add({"bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL"});
   if (!plan.net) writer.add({"--share-net"});
   if (view.whole_root)
-    writer.add({view.keep_devices ? "--dev-bind" : view.root_writable ? "--bind" : "--ro-bind",
+    writer.add({view.keep_devices    ? "--dev-bind"
+                : view.root_writable ? "--bind"
+                                     : "--ro-bind",
                 "/", "/"});
   for (const Op& op : view.ops) writer.add_op(op);
   if (plan.layout.own_dev) writer.add({"--dev", "/dev"});

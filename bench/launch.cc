@@ -87,7 +87,8 @@ class Contest {
   explicit Contest(const Options& options) : options_(options) {}
 
   void add(Entry entry) {
-    const bool needed = options_.only.empty() || entry.name.find(options_.only) != entry.name.npos ||
+    const bool needed = options_.only.empty() ||
+                        entry.name.find(options_.only) != entry.name.npos ||
                         entry.name == "posix_spawn";
     if (needed) entries_.push_back(std::move(entry));
   }
@@ -107,10 +108,13 @@ class Contest {
       words.insert(words.end(), {"--", "/bin/true"});
       return runs({words});
     };
-    add({.name = "belljar exec, " + profile, .compared_with = its_equal, .target = 0.75,
+    add({.name = "belljar exec, " + profile,
+         .compared_with = its_equal,
+         .target = 0.75,
          .once = exec(options_.belljar)});
     if (!options_.before.empty())
-      add({.name = "before: belljar exec, " + profile, .compared_with = its_equal,
+      add({.name = "before: belljar exec, " + profile,
+           .compared_with = its_equal,
            .once = exec(options_.before)});
     add_library("library, " + profile, its_equal, 0.55, profile, Way::fresh_plan, 0);
     add_library("library, plan made once, " + profile, its_equal, 0.55, profile, Way::one_plan, 0);
@@ -121,26 +125,30 @@ class Contest {
                    const std::string& profile, Way way, std::size_t resident_mb) {
     if (!options_.only.empty() && name.find(options_.only) == name.npos) return;
     auto launcher = std::make_shared<Launcher>(profile, way, resident_mb);
-    add({.name = std::move(name), .compared_with = std::move(compared_with), .target = target,
+    add({.name = std::move(name),
+         .compared_with = std::move(compared_with),
+         .target = target,
          .once = [launcher] { return launcher->launch(); }});
   }
 
   void add_others() {
     auto other = [&](std::string name, std::vector<std::string> command, bool slow) {
       std::string failure = installed(command[0]) ? "" : "not installed";
-      add({.name = std::move(name), .once = runs({std::move(command)}), .slow = slow,
+      add({.name = std::move(name),
+           .once = runs({std::move(command)}),
+           .slow = slow,
            .failure = std::move(failure)});
     };
     other("unshare, all namespaces, proc",
           {"unshare", "--user", "--map-root-user", "--fork", "--pid", "--mount-proc", "--mount",
            "--ipc", "--uts", "--cgroup", "--net", "/bin/true"},
           false);
-    other("firejail", {"firejail", "--quiet", "--noprofile", "--net=none", "--caps.drop=all",
-                       "--seccomp", "--private-dev", "--private-tmp", "--", "/bin/true"},
+    other("firejail",
+          {"firejail", "--quiet", "--noprofile", "--net=none", "--caps.drop=all", "--seccomp",
+           "--private-dev", "--private-tmp", "--", "/bin/true"},
           true);
-    other("crun, no cgroups", {"crun", "--cgroup-manager=disabled", "run", "--bundle", "crun",
-                               "belljar-bench"},
-          true);
+    other("crun, no cgroups",
+          {"crun", "--cgroup-manager=disabled", "run", "--bundle", "crun", "belljar-bench"}, true);
     other("mise x --deny-all", {"mise", "x", "--deny-all", "--", "/bin/true"}, true);
     other("codex sandbox", {"codex", "sandbox", "--", "/bin/true"}, true);
     other("srt", {"srt", "/bin/true"}, true);
@@ -159,8 +167,10 @@ class Contest {
       for (Entry* entry : order) {
         if (entry->slow && round % kSlowShare != 0) continue;
         Nanoseconds took = entry->once();
-        if (took >= 0) entry->samples.push_back(took);
-        else entry->failure = "failed in round " + std::to_string(round);
+        if (took >= 0)
+          entry->samples.push_back(took);
+        else
+          entry->failure = "failed in round " + std::to_string(round);
       }
     }
   }
@@ -168,9 +178,12 @@ class Contest {
   std::vector<Row> rows() const {
     std::vector<Row> rows;
     for (const Entry& entry : entries_) {
-      Row row{.name = entry.name, .compared_with = entry.compared_with,
-              .median = quantile(entry.samples, 0.5), .p99 = quantile(entry.samples, 0.99),
-              .target = entry.target.value_or(0), .failure = entry.failure};
+      Row row{.name = entry.name,
+              .compared_with = entry.compared_with,
+              .median = quantile(entry.samples, 0.5),
+              .p99 = quantile(entry.samples, 0.99),
+              .target = entry.target.value_or(0),
+              .failure = entry.failure};
       auto base = std::ranges::find(entries_, entry.compared_with, &Entry::name);
       if (base != entries_.end() && !base->samples.empty())
         row.ratio = row.median / quantile(base->samples, 0.5);
@@ -228,7 +241,8 @@ std::vector<Row> measure_here(const Options& options) {
   std::vector<Row> rows = contest.rows();
 
   Resident resident = supervisor_memory(options.belljar);
-  rows.push_back({.name = "supervisor resident, KiB", .median = double(resident.rss_kb),
+  rows.push_back({.name = "supervisor resident, KiB",
+                  .median = double(resident.rss_kb),
                   .p99 = double(resident.pss_kb)});
   return rows;
 }
@@ -334,8 +348,10 @@ std::optional<Options> parse(int argc, char** argv) {
       return true;
     };
     std::string rounds;
-    if (word == "--check") options.check = true;
-    else if (value("--rounds=", rounds)) options.rounds = std::atoi(rounds.c_str());
+    if (word == "--check")
+      options.check = true;
+    else if (value("--rounds=", rounds))
+      options.rounds = std::atoi(rounds.c_str());
     else if (!value("--belljar=", options.belljar) && !value("--before=", options.before) &&
              !value("--doc=", options.doc) && !value("--user=", options.user) &&
              !value("--only=", options.only))
@@ -361,8 +377,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "launch: unknown argument; see the head of bench/launch.cc\n");
     return 2;
   }
-  std::string text = machine() + "; " + std::to_string(options->rounds) + " rounds. " + versions() +
-                     ".\n";
+  std::string text =
+      machine() + "; " + std::to_string(options->rounds) + " rounds. " + versions() + ".\n";
   bool any_missed = false;
   std::vector<const char*> names;
   if (::geteuid() == 0 || options->user.empty()) names.push_back(nullptr);

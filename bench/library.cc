@@ -23,8 +23,7 @@ using belljar::Plan;
 bool touch_memory(std::size_t mb) {
   if (mb == 0) return true;
   const std::size_t size = mb << 20;
-  void* memory =
-      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return false;
   ::madvise(memory, size, MADV_NOHUGEPAGE);  // as a heap that grew bit by bit
   for (std::size_t at = 0; at < size; at += 4096) static_cast<volatile char*>(memory)[at] = 1;

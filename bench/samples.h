@@ -2,8 +2,8 @@
 #pragma once
 
 #include <chrono>
-#include <ctime>
 #include <cstdint>
+#include <ctime>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,26 +1,13 @@
 #include "cli/cli.h"
 
-#include <unistd.h>
-
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 
 #include "cli/global_flags.h"
 #include "cli/help.h"
 
 namespace belljar::cli {
 
-Caller this_caller() {
-  Caller caller;
-  const char* home = std::getenv("HOME");
-  caller.home = home != nullptr && home[0] == '/' ? home : "/";
-  std::error_code ignored;  // a folder that was deleted: then the plan says so
-  caller.cwd = std::filesystem::current_path(ignored);
-  for (char** variable = environ; *variable != nullptr; ++variable)
-    caller.environment.emplace_back(*variable);
-  return caller;
-}
+Caller this_caller() { return this_process(); }
 
 int report(const Result<int>& code) {
   if (code) return *code;

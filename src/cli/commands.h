@@ -70,6 +70,14 @@ inline constexpr FlagHelp kDoctorFlags[] = {
     {"json", 0, "", "print JSON"},
 };
 
+inline constexpr FlagHelp kJsonFlag[] = {{"json", 0, "", "print JSON"}};
+inline constexpr FlagHelp kTrustFlags[] = {
+    {"list", 0, "", "list the files that are trusted"},
+    {"revoke", 0, "", "trust the file no longer"},
+};
+inline constexpr std::string_view kConfigWords[] = {"check", "schema"};
+inline constexpr std::string_view kProfileWords[] = {"list", "show"};
+
 inline constexpr Subcommand kSubcommands[] = {
     {.name = "exec",
      .alias = "x",
@@ -116,7 +124,51 @@ inline constexpr Subcommand kSubcommands[] = {
      .more = "Examples\n"
              "  belljar doctor\n"
              "  belljar doctor --verify public-bot\n"},
-    // Commands about configuration belong here: run, tasks, init, trust, config, profile.
+    {.name = "run",
+     .alias = "",
+     .usage = "[FLAGS] TASK [-- ARGUMENTS]",
+     .purpose = "run a task of belljar.toml, after the tasks it depends on",
+     .run = run,
+     .accepts = Accepts::policy,
+     .flags = kExecFlags,
+     .more = "Flags add to what the task says: denies and allows add up, other values win.\n"
+             "\n"
+             "Examples\n"
+             "  belljar run build\n"
+             "  belljar run --network=none test -- --verbose\n"},
+    {.name = "tasks",
+     .alias = "",
+     .usage = "[FLAGS]",
+     .purpose = "list the tasks of belljar.toml with their policies",
+     .run = tasks,
+     .flags = kJsonFlag},
+    {.name = "init",
+     .alias = "",
+     .usage = "",
+     .purpose = "write a commented belljar.toml here",
+     .run = init},
+    {.name = "trust",
+     .alias = "",
+     .usage = "[FLAGS] [FILE]",
+     .purpose = "accept what a project's belljar.toml asks for, as it is now",
+     .run = trust,
+     .flags = kTrustFlags,
+     .more = "Until then a project can only narrow what you allow. Changing a byte of the\n"
+             "file ends the trust.\n",
+     .offer = Offer::file},
+    {.name = "config",
+     .alias = "",
+     .usage = "check [FILE] | schema",
+     .purpose = "check a belljar.toml, or print the JSON Schema of one",
+     .run = config,
+     .choices = kConfigWords},
+    {.name = "profile",
+     .alias = "",
+     .usage = "list | show NAME",
+     .purpose = "list the profiles, or show one",
+     .run = profile,
+     .flags = kJsonFlag,
+     .choices = kProfileWords},
     {.name = "help",
      .alias = "",
      .usage = "[COMMAND]",

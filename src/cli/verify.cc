@@ -105,9 +105,10 @@ std::vector<Check> checks_for(const std::string& profile, const Trap& trap) {
 
 Result<bool> holds(const Check& check, const Policy& policy, const Caller& caller) {
   Fd null = TRY(open_path("/dev/null", O_RDWR));
-  Command command{.arguments = {"/bin/sh", "-c", check.script},
-                  .stdio_fds = {null.get(), null.get(), null.get()}};
-  Outcome outcome = TRY(run(policy, caller, command, {}, [](const Plan&) { return Status(); }));
+  launcher::Command command{.arguments = {"/bin/sh", "-c", check.script},
+                            .stdio_fds = {null.get(), null.get(), null.get()}};
+  Outcome outcome =
+      TRY(launcher::run(policy, caller, command, {}, [](const Plan&) { return Status(); }));
   const bool succeeded = outcome.exit_code() == 0;
   return succeeded == check.must_succeed;
 }

@@ -16,7 +16,7 @@
 #include "base/child.h"
 #include "base/syscall.h"
 
-namespace belljar {
+namespace belljar::launcher {
 namespace {
 
 constexpr int kCounters = 3;
@@ -178,4 +178,4 @@ void hand_out_counters(int control_fd, const Child& child) noexcept {
   child.must(::sendmsg(control_fd, &message, MSG_NOSIGNAL) == 1, "hand out the jar's counters");
 }
 
-}  // namespace belljar
+}  // namespace belljar::launcher

@@ -15,8 +15,10 @@
 #include "base/fd.h"
 
 namespace belljar {
-
 class Child;
+}
+
+namespace belljar::launcher {
 
 class Watchdog {
  public:
@@ -41,4 +43,4 @@ class Watchdog {
 // The child's side: after the view is there, before anything is dropped.
 void hand_out_counters(int control_fd, const Child& child) noexcept;
 
-}  // namespace belljar
+}  // namespace belljar::launcher

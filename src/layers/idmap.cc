@@ -7,10 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <csignal>
-#include <cstddef>
-#include <memory>
 
 #include "base/clone.h"
 #include "base/syscall.h"
@@ -18,39 +15,9 @@
 namespace belljar::idmap {
 namespace {
 
-// A user namespace needs a process to be born in; this one only waits to be
-// killed.
 [[noreturn]] void wait_for_the_end(void*) {
   for (;;) ::pause();
 }
-
-class Holder {
- public:
-  static Result<Holder> start() {
-    Holder holder;
-    clone_args args{};
-    args.flags = CLONE_NEWUSER;
-    args.stack = reinterpret_cast<std::uint64_t>(holder.stack_->data());
-    args.stack_size = holder.stack_->size();
-    holder.pid_ = TRY(clone_sharing_memory(args, wait_for_the_end, nullptr));
-    return holder;
-  }
-  Holder(Holder&& other) noexcept
-      : stack_(std::move(other.stack_)), pid_(std::exchange(other.pid_, -1)) {}
-  Holder& operator=(Holder&&) = delete;
-  ~Holder() {
-    if (pid_ < 0) return;
-    ::kill(pid_, SIGKILL);  // it is our unreaped child, so this cannot fail
-    retry([&] { return ::waitpid(pid_, nullptr, __WALL); });
-  }
-  std::string proc(const char* file) const { return "/proc/" + std::to_string(pid_) + file; }
-
- private:
-  using Stack = std::array<std::byte, 16384>;
-  Holder() : stack_(std::make_unique<Stack>()) {}
-  std::unique_ptr<Stack> stack_;
-  int pid_ = -1;
-};
 
 Status write_map(const std::string& path, id_t inside, id_t outside) {
   std::string text = std::to_string(inside) + " " + std::to_string(outside) + " 1";
@@ -61,6 +28,22 @@ Status write_map(const std::string& path, id_t inside, id_t outside) {
 
 }  // namespace
 
+Result<Holder> Holder::start() {
+  Holder holder;
+  clone_args args{};
+  args.flags = CLONE_NEWUSER;
+  args.stack = reinterpret_cast<std::uint64_t>(holder.stack_->data());
+  args.stack_size = holder.stack_->size();
+  holder.pid_ = TRY(clone_sharing_memory(args, wait_for_the_end, nullptr));
+  return holder;
+}
+
+Holder::~Holder() {
+  if (pid_ < 0) return;
+  ::kill(pid_, SIGKILL);  // it is our unreaped child, so this cannot fail
+  retry([&] { return ::waitpid(pid_, nullptr, __WALL); });
+}
+
 Result<int> Maps::namespace_for(uid_t uid, gid_t gid) {
   for (const Map& map : maps_)
     if (map.uid == uid && map.gid == gid) return map.user_namespace.get();
@@ -68,7 +51,7 @@ Result<int> Maps::namespace_for(uid_t uid, gid_t gid) {
   TRY(write_map(holder.proc("/uid_map"), uid, jar_uid_));
   TRY(write_map(holder.proc("/gid_map"), gid, jar_uid_));
   Fd ns = TRY(open_path(holder.proc("/ns/user").c_str(), O_RDONLY));
-  maps_.push_back({uid, gid, std::move(ns)});
+  maps_.push_back({uid, gid, std::move(holder), std::move(ns)});
   return maps_.back().user_namespace.get();
 }
 

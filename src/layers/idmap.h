@@ -9,14 +9,36 @@
 
 #include <sys/types.h>
 
+#include <array>
+#include <cstddef>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/fd.h"
 
 namespace belljar::idmap {
 
-// The maps of one jar: one user namespace per owner met, kept while mounting.
+// A user namespace needs a process to be born in; this one waits to be killed.
+class Holder {
+ public:
+  static Result<Holder> start();
+  Holder(Holder&& other) noexcept
+      : stack_(std::move(other.stack_)), pid_(std::exchange(other.pid_, -1)) {}
+  Holder& operator=(Holder&&) = delete;
+  ~Holder();
+  std::string proc(const char* file) const { return "/proc/" + std::to_string(pid_) + file; }
+
+ private:
+  using Stack = std::array<std::byte, 16384>;
+  Holder() : stack_(std::make_unique_for_overwrite<Stack>()) {}
+  std::unique_ptr<Stack> stack_;
+  int pid_ = -1;
+};
+
+// The maps of one jar: one user namespace per owner met. Ending their holders
+// takes time that the jar need not wait for: let it go first.
 class Maps {
  public:
   explicit Maps(uid_t jar_uid) : jar_uid_(jar_uid) {}
@@ -28,6 +50,7 @@ class Maps {
   struct Map {
     uid_t uid;
     gid_t gid;
+    Holder holder;
     Fd user_namespace;
   };
   Result<int> namespace_for(uid_t uid, gid_t gid);

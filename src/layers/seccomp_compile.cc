@@ -4,18 +4,17 @@
 // A filter has three parts, and a call that passes one goes on to the next:
 //   the prologue   the wrong architecture, x32, calls newer than our tables
 //   the guard      refused arguments (syscall_arguments.h)
-//   the list       allowed or denied calls, a balanced tree, by libseccomp
-// The first two are made here, since libseccomp cannot say them. Until a guarded
-// call is met they read only its number, so the kernel (5.11 and newer) finds at
-// load time which calls are always allowed, and runs no filter for those.
+//   the list       allowed or denied calls, a balanced tree over their numbers
+// libseccomp is asked for the numbers only: it cannot say the first two, and its
+// tree has one leaf per call. Until a guarded call is met a filter reads only the
+// number, so the kernel (5.11 and newer) finds at load time which calls are always
+// allowed, and runs no filter for those.
 //
-// Anything libseccomp refuses, or a name it does not know, fails the build.
+// A name that libseccomp does not know, or that two lists claim, fails the build.
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -25,8 +24,8 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
-#include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -173,62 +172,77 @@ Program guard(Arch arch, const std::vector<Refusal>& refusals) {
 
 // ---- the list --------------------------------------------------------------
 
+// What happens to each call by its number. Neighbours mostly share a fate, so the
+// program is a balanced tree over the runs of equal ones: a third of the
+// instructions that one comparison per call takes, and as much less to load.
 class List {
  public:
-  List(Arch arch, std::uint32_t otherwise) : arch_(arch), context_(seccomp_init(otherwise)) {
-    if (!context_) stop("seccomp_init failed");
-    check(seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2), "optimize");
-    check(seccomp_attr_set(context_.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS),
-          "badarch");
-    if (scmp_arch(arch) == seccomp_arch_native()) return;
-    check(seccomp_arch_add(context_.get(), scmp_arch(arch)), "arch_add");
-    check(seccomp_arch_remove(context_.get(), seccomp_arch_native()), "arch_remove");
-  }
+  List(Arch arch, std::uint32_t otherwise) : arch_(arch), actions_(kNewestCall + 1, otherwise) {}
 
   void add(std::uint32_t action, std::span<const char* const> calls) {
     for (const char* call : calls) {
-      if (!number(arch_, call)) continue;
-      // A rule is given by the native number and translated to the context's architecture.
-      int native = seccomp_syscall_resolve_name(call);
-      check(seccomp_rule_add_exact(context_.get(), action, native, 0), call);
+      std::optional<int> nr = number(arch_, call);
+      if (!nr) continue;
+      const auto at = static_cast<std::size_t>(*nr);
+      if (at >= actions_.size()) stop(std::string(call) + ": newer than kNewestCall");
+      if (!named_.insert(at).second && actions_[at] != action)
+        stop(std::string(call) + ": listed twice, with different actions");
+      actions_[at] = action;
     }
   }
 
   Program program() const {
-    int fd = ::memfd_create("bpf", MFD_CLOEXEC);
-    if (fd < 0) stop("memfd_create failed");
-    check(seccomp_export_bpf(context_.get(), fd), "export");
-    Program out(static_cast<std::size_t>(::lseek(fd, 0, SEEK_END)) / sizeof(sock_filter));
-    std::size_t bytes = out.size() * sizeof(sock_filter);
-    if (::pread(fd, out.data(), bytes, 0) != static_cast<ssize_t>(bytes)) stop("short read");
-    ::close(fd);
+    std::vector<Run> runs;
+    for (std::uint32_t nr = 0; nr < actions_.size(); ++nr)
+      if (runs.empty() || runs.back().action != actions_[nr]) runs.push_back({nr, actions_[nr]});
+    // The guard may have left an argument in the register.
+    Program out = {load(offsetof(seccomp_data, nr))};
+    append(out, tree(runs));
     return out;
   }
 
  private:
-  static void check(int rc, const char* what) {
-    if (rc < 0) stop(std::string(what) + ": " + strerrordesc_np(-rc));
+  struct Run {
+    std::uint32_t first;
+    std::uint32_t action;
+  };
+
+  static Program tree(std::span<const Run> runs) {
+    if (runs.size() == 1) return {ret(runs[0].action)};
+    const std::size_t middle = runs.size() / 2;
+    const Program below = tree(runs.first(middle));
+    // One jump reaches 255 instructions; beyond that another takes over.
+    Program out;
+    if (below.size() <= 255)
+      out = {jump(BPF_JGE, runs[middle].first, below.size(), 0)};
+    else
+      out = {jump(BPF_JGE, runs[middle].first, 0, 1),
+             BPF_STMT(BPF_JMP | BPF_JA, static_cast<std::uint32_t>(below.size()))};
+    append(out, below);
+    append(out, tree(runs.subspan(middle)));
+    return out;
   }
 
   Arch arch_;
-  std::unique_ptr<void, decltype([](void* context) { seccomp_release(context); })> context_;
+  std::vector<std::uint32_t> actions_;
+  std::set<std::size_t> named_;
 };
 
 Program list(const Variant& variant) {
   bool allow_list = variant.list == Syscalls::allow_list;
-  List list(variant.arch, allow_list ? SCMP_ACT_ERRNO(ENOSYS) : SCMP_ACT_ALLOW);
+  List list(variant.arch, allow_list ? refuse(ENOSYS) : SECCOMP_RET_ALLOW);
   auto absent = [&](std::span<const char* const> calls) {
-    if (!allow_list) list.add(SCMP_ACT_ERRNO(ENOSYS), calls);  // else the default
+    if (!allow_list) list.add(refuse(ENOSYS), calls);  // else the default
   };
 
-  for (const Group& group : denied_groups()) list.add(SCMP_ACT_ERRNO(EPERM), group.calls);
+  for (const Group& group : denied_groups()) list.add(refuse(EPERM), group.calls);
   for (const Group& group : absent_groups()) absent(group.calls);
   if (!variant.memfd) absent(memfd_calls());
   if (!allow_list) return list.program();
 
   for (const Group& group : allowed_groups())
     for (const char* call : group.calls)
-      if (variant.memfd || !contains(memfd_calls(), call)) list.add(SCMP_ACT_ALLOW, {&call, 1});
+      if (variant.memfd || !contains(memfd_calls(), call)) list.add(SECCOMP_RET_ALLOW, {&call, 1});
   return list.program();
 }
 

@@ -15,9 +15,11 @@ namespace {
 // Every bound tree: no set-id programs, no devices.
 constexpr std::uint64_t kTreeFlags = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 
+// A symlink is a thing to mount as well, and to mount on: then it cannot be changed.
 int open_tree(int at_fd, const char* path, unsigned flags) noexcept {
   return static_cast<int>(
-      ::syscall(SYS_open_tree, at_fd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | flags));
+      ::syscall(SYS_open_tree, at_fd, path,
+                OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW | flags));
 }
 
 bool set_flags(int mount_fd, std::uint64_t flags, unsigned how) noexcept {
@@ -259,11 +261,11 @@ Status open_trees(const Plan& plan, std::span<int> trees) {
   return {};
 }
 
-Status show_as_owned_by(const Plan& plan, uid_t jar_uid, std::span<const int> trees) {
+Result<idmap::Maps> show_as_owned_by(const Plan& plan, uid_t jar_uid, std::span<const int> trees) {
   idmap::Maps maps(jar_uid);
   for (std::size_t i = 0; i < plan.ops.size(); ++i)
     if (plan.ops[i].owned) TRY(maps.show(trees[i], plan.ops[i].source));
-  return {};
+  return maps;
 }
 
 void apply(const Plan& plan, const Late& late, const Child& child) noexcept {

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "layers/idmap.h"
 #include "layers/layout.h"
 
 namespace belljar {
@@ -82,7 +83,7 @@ Plan resolve(const Layout& layout, const Support& host, std::uint64_t tmpfs_mb);
 // As root the parent clones the trees, since it alone may show them under the
 // jar's uid. `trees` has one slot per op.
 Status open_trees(const Plan& plan, std::span<int> trees);
-Status show_as_owned_by(const Plan& plan, uid_t jar_uid, std::span<const int> trees);
+Result<idmap::Maps> show_as_owned_by(const Plan& plan, uid_t jar_uid, std::span<const int> trees);
 
 // What is known only once the jar has a pid.
 struct Late {

@@ -87,8 +87,8 @@ class Writer {
 
 void add_place(Writer& writer, const Place& place) {
   // A path taken away again is the very one the plan looked at, wherever it shows.
-  const bool same_file = place.inside == place.path || place.pin ||
-                         place.access == Access::hide || place.access == Access::protect;
+  const bool same_file = place.inside == place.path || place.pin || place.access == Access::hide ||
+                         place.access == Access::protect;
   Op op{.step = Step::bind,
         .target = {},
         .source = place.path,

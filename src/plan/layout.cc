@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/file.h"
+#include "plan/exceptions.h"
 #include "plan/paths.h"
 #include "plan/scratch.h"
 #include "plan/toolchains.h"
@@ -74,7 +75,6 @@ class Builder {
     TRY(open_places());
     if (files_.reads == Reads::runtime) add_minimal_etc();
     if (root_ && options_.view) add_jar_user();
-    layout_.lost_exceptions = lost_exception_;
     std::ranges::stable_sort(layout_.places, {}, [](const Place& p) { return p.inside.size(); });
     return std::move(layout_);
   }
@@ -147,8 +147,7 @@ class Builder {
     Result<Traced> traced = tracer_.trace(files_.workdir);
     if (!traced)
       return fail("workdir " + files_.workdir, traced.error().err, "-C names another one");
-    struct stat st{};
-    if (::stat(traced->path.c_str(), &st) < 0 || !S_ISDIR(st.st_mode))
+    if (!S_ISDIR(traced->st.st_mode))
       return fail("workdir " + files_.workdir + " is not a folder", 0, "-C names another one");
     const bool moved = options_.view && !files_.workdir_inside.empty();
     layout_.workdir = moved ? files_.workdir_inside : traced->path;
@@ -166,7 +165,8 @@ class Builder {
       if (grant.access == Access::write) TRY(make_missing(grant.path));
       Status added = add(grant.path, grant.access, grant.from, Asked::by_name);
       if (!added)
-        TRY(complain(grant.from + ": " + grant.path + " cannot be opened", added.error()));
+        TRY(complain(layout_, policy_, grant.from + ": " + grant.path + " cannot be opened",
+                     added.error().err));
     }
     return {};
   }
@@ -185,13 +185,6 @@ class Builder {
     if (::mkdir(path.c_str(), 0777) < 0) return fail("make " + path, errno);
     tracer_ = {};  // it may remember that this was not there
     layout_.leftovers.add_folder(path);
-    return {};
-  }
-
-  // Something that was asked for is not there: said, and in mode `on` refused.
-  Status complain(std::string what, const Error& error) {
-    if (policy_.mode == Mode::on) return fail(std::move(what), error.err);
-    layout_.warnings.push_back(Error{std::move(what), error.err, {}}.message());
     return {};
   }
 
@@ -369,91 +362,12 @@ class Builder {
   }
 
   // ---- hide and protect ----
-  // The place that shows a path of the host, if any does.
-  const Place* shown_by(std::string_view path) const {
-    const Place* nearest = nullptr;
-    for (const Place& place : layout_.places)
-      if (place.access != Access::hide && is_below(path, place.path) &&
-          (nearest == nullptr || place.path.size() >= nearest->path.size()))
-        nearest = &place;
-    return nearest;
-  }
-
   Status add_exceptions() {
-    for (const Grant& grant : files_.grants) {
-      if (grant.access == Access::hide) TRY(hide(grant.path, grant.from));
-      if (grant.access == Access::protect) TRY(protect(grant.path));
-    }
-    for (const std::string& pattern : files_.hide_globs)
-      for (const std::string& path : expand_glob(pattern)) TRY(hide(path, "hide"));
-    for (const std::string& pattern : files_.protect_globs)
-      for (const std::string& path : expand_glob(pattern)) TRY(protect(path));
-    for (const std::string& path : secrets_) TRY(hide(path, "secret"));
-    return {};
-  }
-
-  Status hide(const std::string& path, const std::string& from) {
-    if (!options_.view) {
-      lost_exception_ = lost_exception_ || from != "secret";
-      return {};
-    }
-    Result<Traced> traced = tracer_.trace(path);
-    if (!traced) return {};  // what is not there needs no hiding
-    if (traced->path == home_ && from == "profile") return {};
-    const Place* shown = shown_by(traced->path);
-    if (shown == nullptr && !layout_.whole_root) return {};
-    const std::string tree = shown != nullptr ? shown->path : "/";
-    TRY(add_exception(traced->path, Access::hide, from, shown));
-    const struct stat st = layout_.places.back().st;
-    if (!S_ISREG(st.st_mode) || st.st_nlink < 2) return {};
-    // The same file under another name is the same secret.
-    OtherNames names = other_names(st, tree);
-    for (const std::string& other : names.paths)
-      if (other != traced->path) TRY(add_exception(other, Access::hide, from, shown_by(other)));
-    if (!names.complete || names.paths.size() < st.st_nlink)
-      TRY(complain("hide: " + path + " has other names that were not found, which are not hidden",
-                   {}));
-    return {};
-  }
-
-  Status protect(const std::string& path) {
-    lost_exception_ = lost_exception_ || !options_.view;
-    if (!options_.view) return {};
-    Result<Traced> traced = tracer_.trace(path);
-    if (!traced)
-      return complain("protect: " + path + " does not exist and cannot be protected",
-                      traced.error());
-    const Place* shown = shown_by(traced->path);
-    const bool writable = shown != nullptr ? shown->access == Access::write : layout_.root_writable;
-    if (!writable) return {};
-    // Moving a folder above would take the mount along, and a new one could be
-    // put in its place. A mount point cannot be moved, so each becomes one.
-    const std::string tree = shown != nullptr ? shown->path : "/";
-    for (std::size_t slash = traced->path.rfind('/'); slash > tree.size() && slash != 0;
-         slash = traced->path.rfind('/', slash - 1)) {
-      std::string above = traced->path.substr(0, slash);
-      if (is_below(above, tree) && above != tree && !is_place(above)) {
-        TRY(add_exception(above, Access::write, "protect", shown_by(above)));
-        layout_.places.back().pin = true;
-      }
-    }
-    return add_exception(traced->path, Access::protect, "protect", shown_by(traced->path));
-  }
-
-  bool is_place(std::string_view path) const {
-    return std::ranges::any_of(layout_.places, [&](const Place& p) { return p.path == path; });
-  }
-
-  Status add_exception(const std::string& path, Access access, const std::string& from,
-                       const Place* shown) {
-    std::string inside = path;
-    bool owned = false;
-    if (shown != nullptr) {
-      inside = shown->inside + path.substr(shown->path == "/" ? 0 : shown->path.size());
-      owned = shown->owned;
-    }
-    TRY(add(path, access, from, Asked::found, std::move(inside)));
-    layout_.places.back().owned = owned && access != Access::hide;
+    if (options_.view) return belljar::add_exceptions(layout_, policy_, tracer_, home_, secrets_);
+    layout_.lost_exceptions = std::ranges::any_of(files_.grants, [](const Grant& grant) {
+      return grant.access == Access::hide || grant.access == Access::protect;
+    });
+    layout_.lost_exceptions |= !files_.hide_globs.empty() || !files_.protect_globs.empty();
     return {};
   }
 
@@ -499,7 +413,6 @@ class Builder {
   std::string home_;
   Layout layout_;
   std::vector<std::string> secrets_;
-  bool lost_exception_ = false;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "belljar/caller.h"
 #include "belljar/outcome.h"
 #include "layers/cgroup.h"
 #include "layers/identity.h"
@@ -18,13 +19,6 @@
 #include "layers/view.h"
 
 namespace belljar {
-
-// What of the caller's surroundings a plan depends on.
-struct Caller {
-  std::string home;
-  std::string cwd;
-  std::vector<std::string> environment;  // NAME=value
-};
 
 // What this machine can enforce.
 struct Host {

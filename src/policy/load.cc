@@ -1,6 +1,7 @@
 #include "policy/load.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <ranges>
 #include <tuple>
 
@@ -16,8 +17,7 @@ Settings only(const Settings& settings, const Key& key) {
   return one;
 }
 
-// Over `open`, an allow implies a deny of the rest; a project that is held within
-// another profile means the same by it.
+// An allow implies a deny of the rest where no profile is named, as over `open`.
 Settings with_implied_denies(Settings settings) {
   settings.deny_read = settings.deny_read || !settings.allow_read.empty();
   settings.deny_write = settings.deny_write || !settings.allow_write.empty();
@@ -36,6 +36,13 @@ Status apply_mode_variable(Settings& settings, const std::string& variable) {
   return {};
 }
 
+bool holds(const std::filesystem::path& folder, const std::filesystem::path& path) {
+  std::error_code error;
+  const auto above = std::filesystem::weakly_canonical(folder, error);
+  const auto below = std::filesystem::weakly_canonical(path, error);
+  return std::ranges::mismatch(above, below).in1 == above.end();
+}
+
 class Loader {
  public:
   Loader(const ConfigFiles& files, const ConfigPlaces& places, const Settings& flags,
@@ -45,13 +52,11 @@ class Loader {
   Result<Loaded> load() {
     if (!files_.project) return compose({}, {}, flags_);
     const Config& config = files_.project->config;
-    const Settings& sandbox = config.sandbox.settings;
-    const Settings task = task_ != nullptr ? task_->section.settings : Settings{};
-    if (files_.project->trusted) return compose(sandbox, task, flags_);
-
-    std::vector<Widening> refused = TRY(widenings());
-    if (!refused.empty()) return std::unexpected(refusal(config, refused));
-    return compose_untrusted(sandbox, task);
+    if (!files_.project->trusted) {
+      std::vector<Widening> refused = TRY(widenings());
+      if (!refused.empty()) return std::unexpected(refusal(config, refused));
+    }
+    return compose(config.sandbox.settings, task_settings(), flags_);
   }
 
   Result<std::vector<Widening>> widenings() {
@@ -62,20 +67,21 @@ class Loader {
 
     // A profile that the person named, but the project wrote.
     if (auto own = config.profiles.find(flags_.profile.value_or("")); own != config.profiles.end())
-      if (auto why = widening(before, TRY(compose_untrusted({}, {})).policy))
+      if (auto why = widening(before, TRY(compose({}, {}, flags_)).policy))
         found.push_back({own->second.position, "profile \"" + own->first + "\"", *why});
     for (const auto& [name, position] : config.sandbox.positions) {
       Settings one = only(config.sandbox.settings, *find_key(name));
-      if (auto why = widening(before, TRY(compose_untrusted(one, {})).policy))
+      if (auto why = widening(before, TRY(compose(one, {}, flags_)).policy))
         found.push_back({position, name, *why});
     }
     if (task_ != nullptr)
       for (const auto& [name, position] : task_->section.positions) {
         Settings one = only(task_->section.settings, *find_key(name));
-        if (auto why = widening(before, TRY(compose_untrusted({}, one)).policy))
+        if (auto why = widening(before, TRY(compose({}, one, flags_)).policy))
           found.push_back({position, name, *why});
       }
     if (found.empty()) TRY(add_joint_widening(found, before));
+    TRY(add_whole_home(found));
     std::ranges::sort(found, {}, [](const Widening& w) {
       return std::tuple(w.position.line, w.position.column);
     });
@@ -86,37 +92,49 @@ class Loader {
   // No key widens alone; together they must not either.
   Status add_joint_widening(std::vector<Widening>& found, const Policy& before) {
     const Config& config = files_.project->config;
-    const Settings task = task_ != nullptr ? task_->section.settings : Settings{};
-    auto why = widening(before, TRY(compose_untrusted(config.sandbox.settings, task)).policy);
+    auto why =
+        widening(before, TRY(compose(config.sandbox.settings, task_settings(), flags_)).policy);
     if (why) found.push_back({{1, 1}, "the keys of this file together", *why});
     return {};
   }
 
-  // What would hold if there were no project here.
+  // Started there by a person without -C, belljar refuses a workdir that holds the
+  // home. A project must not be what overrules that.
+  Status add_whole_home(std::vector<Widening>& found) {
+    const Config& config = files_.project->config;
+    const bool in_sandbox = config.sandbox.settings.workdir.has_value();
+    if (flags_.workdir || (task_ == nullptr && !in_sandbox)) return {};
+    const bool in_task = task_ != nullptr && (task_->section.settings.workdir || !in_sandbox);
+    const Section* said = in_task ? &task_->section : &config.sandbox;
+    const Policy policy = TRY(compose(config.sandbox.settings, task_settings(), flags_)).policy;
+    if (policy.files.workdir_access != Access::write || !holds(policy.files.workdir, places_.home))
+      return {};
+    auto at = said->positions.find("workdir");
+    found.push_back({at != said->positions.end() ? at->second : task_->position, "workdir",
+                     "makes your whole home folder writable"});
+    return {};
+  }
+
+  Settings task_settings() const { return task_ != nullptr ? task_->section.settings : Settings{}; }
+
+  // What would hold if there were no project here. A profile that the project wrote
+  // would not be there either: then it is the person's usual one.
   Result<Loaded> compose_without_project() {
     Settings flags = flags_;
-    if (files_.project->config.profiles.contains(flags.profile.value_or(""))) flags.profile.reset();
+    if (files_.project->config.profiles.contains(flags.profile.value_or(""))) {
+      flags.profile = kDefaultProfile;
+      if (files_.user && files_.user->sandbox.settings.profile)
+        flags.profile = files_.user->sandbox.settings.profile;
+    }
     return compose({}, {}, flags);
   }
 
-  // To the person, a deny without a profile means `open` less that. A project must
-  // not lead there by adding a deny, so it is held within the default profile.
-  Result<Loaded> compose_untrusted(const Settings& sandbox, const Settings& task) {
-    Settings base = TRY(compose_without_project()).settings;
-    if (base.profile || base.denies_or_allows()) return compose(sandbox, task, flags_);
-    Settings flags = flags_;
-    if (!flags.profile && !task.profile && !sandbox.profile) {
-      flags.profile = kDefaultProfile;
-      return compose(with_implied_denies(sandbox), with_implied_denies(task), flags);
-    }
-    return compose(sandbox, task, flags);
-  }
-
   Result<Loaded> compose(const Settings& sandbox, const Settings& task, const Settings& flags) {
+    std::vector<Settings> sources = {files_.user ? files_.user->sandbox.settings : Settings{},
+                                     sandbox, task, flags};
+    hold_files_within_default(sources);
     Loaded loaded;
-    if (files_.user) loaded.settings = files_.user->sandbox.settings;
-    for (const Settings* over : {&sandbox, &task, &flags})
-      loaded.settings = merge(std::move(loaded.settings), *over);
+    for (const Settings& over : sources) loaded.settings = merge(std::move(loaded.settings), over);
     const std::optional<std::string> named = loaded.settings.profile;
     flatten_profile(loaded.settings);
     TRY(apply_mode_variable(loaded.settings, places_.mode_variable));
@@ -125,6 +143,18 @@ class Loader {
     loaded.policy = TRY(make_policy(loaded.settings, {.cwd = cwd, .home = places_.home}));
     if (named) loaded.policy.profile = *named;
     return loaded;
+  }
+
+  // Said as a flag, a deny without a profile means `open` less that. Said in a file
+  // it must not, or a project could lead everyone out of the default profile by
+  // denying something; there it means the default less that.
+  static void hold_files_within_default(std::vector<Settings>& sources) {
+    Settings& flags = sources.back();
+    const bool named = std::ranges::any_of(
+        sources, [](const Settings& source) { return source.profile.has_value(); });
+    if (named || flags.denies_or_allows()) return;
+    for (Settings& source : sources) source = with_implied_denies(std::move(source));
+    flags.profile = kDefaultProfile;
   }
 
   const ProfileDefinition* find_own_profile(const std::string& name) const {

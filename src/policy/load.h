@@ -4,8 +4,9 @@
 //   BELLJAR_SANDBOX (the mode only) · the default
 //
 // One value is taken from the highest source that has it; denies and lists add up.
-// A person's own profile lies under all of them. A project that is not trusted may
-// narrow what the others come to, and nothing else.
+// A person's own profile lies under all of them. Where no profile is named, flags
+// that deny or allow start from `open`, and everything else from the default. A
+// project that is not trusted may narrow what the others come to, and nothing else.
 #pragma once
 
 #include <string>

@@ -108,9 +108,9 @@ class Reach {
     if (!path.empty()) trees_.push_back({real_path(path), rank});
   }
 
-  // Of a whole file system that hides the homes we do not know what it shows.
+  // Of a whole file system that hides homes or /run we do not know what it shows.
   int everywhere() const {
-    if (files_.reads != Reads::everything || !files_.other_homes) return 0;
+    if (files_.reads != Reads::everything || !files_.other_homes || !files_.services) return 0;
     return files_.writes_everything ? 2 : 1;
   }
 
@@ -180,6 +180,7 @@ Why wider_files(const Files& before, const Files& after) {
   if (after.toolchains && !before.toolchains && before.reads != Reads::everything)
     return "reads toolchains";
   if (after.other_homes && !before.other_homes) return "reads other people's homes";
+  if (after.services && !before.services) return "reads /run";
   if (after.home == Home::caller && before.home != Home::caller) return "uses your home folder";
   if (!after.private_tmp && after.tmp_dir.empty() && before.private_tmp) return "shares /tmp";
   for (const Credential& credential : after.credentials)
@@ -258,6 +259,19 @@ Why wider_promises(const Policy& before, const Policy& after) {
   if (after.syscalls == Syscalls::deny_list && before.syscalls == Syscalls::allow_list)
     return "more system calls";
   return {};
+}
+
+// A field added to a policy must be judged above. These stop compiling until
+// someone has looked.
+[[maybe_unused]] void all_fields_are_known(const Policy& policy) {
+  [[maybe_unused]] const auto& [profile, mode, needs, accepted, files, network, hosts, environment,
+                                limits, syscalls] = policy;
+  [[maybe_unused]] const auto& [reads, writes_everything, toolchains, other_homes, services, grants,
+                                hide_globs, protect_globs, workdir, workdir_access, workdir_inside,
+                                home, home_dir, home_inside, cache_dir, private_tmp, tmp_dir,
+                                credentials] = files;
+  [[maybe_unused]] const auto& [everything, pass, set, system_path_only] = environment;
+  [[maybe_unused]] const auto& [memory, cpu, procs, fds, file_size, timeout] = limits;
 }
 
 }  // namespace

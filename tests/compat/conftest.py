@@ -10,6 +10,7 @@ tool is marked `heavy`, so that a small machine can leave it out: pytest -m "not
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import pathlib
@@ -49,9 +50,7 @@ class Everyday(jars.Jar):
 
     def prefix(self, *policy: str) -> str:
         """The words that put a command of a shell script under belljar."""
-        # --foreground: the guest may need the terminal.
-        words = ["/usr/bin/timeout", "--foreground", "--signal=KILL", str(PATIENCE)]
-        return shlex.join([*words, *super().argv([], policy, None)])
+        return shlex.join(self.argv([], policy, None))
 
     def run(self, command, **how):
         run = super().run(command, **how)
@@ -84,15 +83,34 @@ class Everyday(jars.Jar):
         return run
 
     def terminal(self, *, term="dumb") -> Terminal:
-        """An interactive shell OUTSIDE, on a terminal of its own, with $JAR set."""
-        env = self.environment({"TERM": term, "PS1": "outer> ", "JAR": self.prefix()})
-        argv = self.identity.command(["/bin/bash", "--norc", "--noprofile", "--noediting", "-i"])
+        """An interactive shell OUTSIDE, on a terminal of its own, with $JAR set.
+
+        $INNER is the same for a shell inside, whose prompt is `inner>`.
+        """
+        # belljar must be the shell's own child, as it is for a person, so no `timeout` stands
+        # between: it ends with the shell's terminal, and the shell in time.
+        limit = f"--timeout={PATIENCE}"
+        env = self.environment({
+            "TERM": term,
+            "PS1": "outer> ",
+            "JAR": " ".join(super().argv([], [limit], None)),
+            "INNER": " ".join(super().argv([], [limit, "--env=PS1=inner>"], None)),
+        })  # fmt: skip
+        shell = ["/bin/bash", "--norc", "--noprofile", "--noediting", "-i"]
+        argv = self.identity.command(["/usr/bin/timeout", "--foreground", "--signal=KILL", str(PATIENCE), *shell])
         return Terminal(argv, cwd=self.scene.workdir, env=env, owner=self.identity.uid)
 
 
 @pytest.fixture
 def jar(scene, profile):
     return Everyday(scene, profile)
+
+
+@pytest.fixture
+def make_jar():
+    """make_jar(identity, profile), for a test that is not run four times."""
+    with contextlib.ExitStack() as scenes:
+        yield lambda identity, profile: Everyday(scenes.enter_context(jars.Scene(identity)), profile)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from terminal import CTRL_BACKSLASH, CTRL_C, CTRL_D, CTRL_Z
 
 # Typed words are echoed: what a test waits for must not stand in the line it typed.
@@ -26,6 +27,10 @@ def test_guest_has_the_terminal(jar):
 
 
 def test_standard_error_by_name_on_a_terminal(jar):
+    if jar.identity.uid == 0:
+        # Its mode is 0620 and the guest is another user; belljar does not change its owner, as
+        # it would have to be changed back even if belljar is killed.
+        pytest.xfail("root's terminal cannot be opened again by a guest")
     with jar.terminal() as person:
         person.type("$JAR sh -c 'echo o''ut >/dev/stdout && echo e''rr >/dev/stderr'; echo co''de=$?")
         person.expect("out\r\nerr\r\n")
@@ -37,9 +42,9 @@ def test_ctrl_c_ends_the_guest_and_not_the_shell(jar):
         person.type(f"$JAR sh -c 'echo {STARTED}; exec sleep 50'; echo co''de=$?")
         person.expect("started\r\n")
         person.press(CTRL_C)
-        person.expect("outer> ")
-        person.type("echo alive=$?")
-        person.expect("alive=130")
+        person.expect("code=130")
+        person.type("echo al''ive")
+        person.expect("alive")
 
 
 def test_ctrl_c_can_be_caught(jar):
@@ -59,9 +64,20 @@ def test_ctrl_backslash(jar):
         person.expect("code=131")
 
 
-def test_ctrl_z_and_fg(jar):
+def test_ctrl_z_and_fg(jar, scene):
+    scene.file("program.py", """
+import os, signal, threading
+def tell():
+    while signal.sigwait([signal.SIGCONT]):
+        os.write(1, b"continued")
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCONT])
+threading.Thread(target=tell, daemon=True).start()
+print("started", flush=True)
+print("got:" + input())
+raise SystemExit(6)
+""")
     with jar.terminal() as person:
-        person.type(f"$JAR sh -c 'echo {STARTED}; read x; echo got:$x; exit 6'")
+        person.type("$JAR /usr/bin/python3 program.py")
         person.expect("started\r\n")
         for _ in range(2):  # more than once
             person.press(CTRL_Z)
@@ -70,7 +86,7 @@ def test_ctrl_z_and_fg(jar):
             person.type("echo he''re; jobs -s | wc -l")
             person.expect("here\r\n1\r\n")
             person.type("fg")
-            person.expect("belljar")  # bash repeats the command
+            person.expect("continued")  # before that a Ctrl-Z would be the shell's, and lost
         person.type("hello")
         person.expect("got:hello")
         person.expect("outer> ")
@@ -80,7 +96,8 @@ def test_ctrl_z_and_fg(jar):
 
 def test_ctrl_z_and_bg(jar):
     with jar.terminal() as person:
-        person.type(f"$JAR sh -c 'echo {STARTED}; sleep 0.5; echo fin''ished; exit 3'")
+        # Not sh: Debian's forks by vfork(2), in which it cannot be stopped, sandbox or not.
+        person.type(f"$JAR bash -c 'echo {STARTED}; sleep 0.5; echo fin''ished; exit 3'")
         person.expect("started\r\n")
         person.press(CTRL_Z)
         person.expect("Stopped")
@@ -88,6 +105,24 @@ def test_ctrl_z_and_bg(jar):
         person.expect("finished")
         person.type("wait %1; echo co''de=$?")
         person.expect("code=3")
+        person.type("echo al''ive")  # the terminal is still the shell's
+        person.expect("alive")
+
+
+def test_ctrl_z_and_bg_and_fg(jar):
+    with jar.terminal() as person:
+        person.type(f"$JAR bash -c 'echo {STARTED}; sleep 0.3; echo sl''ept; read x; echo got:$x'")
+        person.expect("started\r\n")
+        person.press(CTRL_Z)
+        person.expect("Stopped")
+        person.type("bg")
+        person.expect("slept")  # now it wants to read, which nobody may in the background
+        person.type("sleep 0.2; jobs")
+        person.expect("Stopped")
+        person.type("fg")
+        person.expect("read x")
+        person.type("hello")
+        person.expect("got:hello")
 
 
 def test_started_in_the_background(jar):
@@ -97,32 +132,53 @@ def test_started_in_the_background(jar):
         person.expect("code=3")
 
 
+def test_started_in_the_background_and_brought_forward(jar):
+    with jar.terminal() as person:
+        person.type("$JAR bash -c 'sleep 0.3; echo sl''ept; read x; echo got:$x; exit 3' &")
+        person.type("fg; echo co''de=$?")
+        person.expect("slept")
+        person.type("hello")
+        person.expect("got:hello")
+        person.expect("code=3")
+
+
+def test_ctrl_z_in_a_pipeline(jar):
+    with jar.terminal() as person:
+        person.type(f"$JAR bash -c 'echo {STARTED}; sleep 0.5; echo fin''ished' | cat")
+        person.expect("started\r\n")
+        person.press(CTRL_Z)
+        person.expect("Stopped")
+        person.expect("outer> ")
+        person.type("fg")
+        person.expect("finished")
+        person.expect("outer> ")
+
+
 def test_job_control_inside(jar):
     with jar.terminal() as person:
-        inner = jar.prefix("--env=PS1=inner> ")
-        person.type(f"{inner} bash --norc --noprofile --noediting -i")
-        person.expect("inner> ")
+        person.type("$INNER bash --norc --noprofile --noediting -i")
+        person.expect("inner>")
         assert "no job control" not in person.screen
         person.press(CTRL_C)
-        person.expect("inner> ")
+        person.expect("inner>")
         person.type(f"sh -c 'echo {STARTED}; exec sleep 50'")
         person.expect("started\r\n")
         person.press(CTRL_C)
-        person.expect("inner> ")
+        person.expect("inner>")
         person.type("echo co''de=$?")
         person.expect("code=130")
         person.type(f"sh -c 'echo {STARTED}; read x; echo got:$x'")
         person.expect("started\r\n")
         person.press(CTRL_Z)
         person.expect("Stopped")
-        person.expect("inner> ")
+        person.expect("inner>")
         person.type("jobs -s | wc -l")
         person.expect("\n1\r\n")
         person.type("fg")
         person.expect("read x")
         person.type("hello")
         person.expect("got:hello")
-        person.expect("inner> ")
+        person.expect("inner>")
         person.type("exit 7")
         person.expect("outer> ")
         person.type("echo co''de=$?")
@@ -173,8 +229,8 @@ def test_less(jar, need, scene):
         assert "line 24" not in person.screen
         person.press("G")
         person.expect("line 500")
-        person.press("/")
-        person.expect("/")
+        person.press("?")
+        person.expect("?")
         person.type("line 77")
         person.expect("line 80")
         person.press("q")

@@ -99,25 +99,30 @@ def identities():
 @contextlib.contextmanager
 def _test_user():
     """Made when missing. Of several test runs at once the last takes it away, if one of them made it."""
-    with open("/run/lock/belljar-test", "a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            user = pwd.getpwnam(TEST_USER)
-        except KeyError:
-            subprocess.run(
-                ["/usr/sbin/useradd", "--create-home", f"--comment={MADE_BY_US}", "--shell=/bin/sh", TEST_USER],
-                check=True, capture_output=True,
-            )  # fmt: skip
-            user = pwd.getpwnam(TEST_USER)
-        fcntl.flock(lock, fcntl.LOCK_SH)
+    with open("/run/lock/belljar-test-in-use", "a") as in_use:
+        with _one_at_a_time():
+            try:
+                user = pwd.getpwnam(TEST_USER)
+            except KeyError:
+                make = ["/usr/sbin/useradd", "--create-home", f"--comment={MADE_BY_US}", "--shell=/bin/sh"]
+                subprocess.run([*make, TEST_USER], check=True, capture_output=True)
+                user = pwd.getpwnam(TEST_USER)
+            fcntl.flock(in_use, fcntl.LOCK_SH)
         try:
             yield user
         finally:
-            with contextlib.suppress(BlockingIOError):
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with _one_at_a_time(), contextlib.suppress(BlockingIOError):
+                fcntl.flock(in_use, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if user.pw_gecos == MADE_BY_US:
                     remove = ["/usr/sbin/userdel", "--remove", TEST_USER]
                     subprocess.run(remove, capture_output=True, check=False)
+
+
+@contextlib.contextmanager
+def _one_at_a_time():
+    with open("/run/lock/belljar-test-door", "a") as door:
+        fcntl.flock(door, fcntl.LOCK_EX)
+        yield
 
 
 # --------------------------------------------------------------------- scene
