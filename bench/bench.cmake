@@ -1,4 +1,9 @@
 # The benchmarks. Measure the release preset: cmake --preset release.
-add_executable(bench_launch bench/launch.cc bench/bubblewrap.cc bench/library.cc bench/profile.cc
-                            bench/samples.cc bench/spawn.cc)
-target_link_libraries(bench_launch PRIVATE belljar_launcher)
+add_library(bench_common STATIC bench/identity.cc bench/samples.cc bench/program.cc)
+target_link_libraries(bench_common PUBLIC belljar_options)
+
+add_executable(bench_launch bench/launch.cc bench/bubblewrap.cc bench/library.cc bench/profile.cc)
+target_link_libraries(bench_launch PRIVATE bench_common belljar_launcher)
+
+add_executable(bench_steady bench/steady.cc)
+target_link_libraries(bench_steady PRIVATE bench_common)

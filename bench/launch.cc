@@ -9,11 +9,6 @@
 //
 // As root it measures root and, with --user, that user too. --before adds
 // another build of belljar to every round. --check exits 1 if a target is missed.
-#include <dirent.h>
-#include <grp.h>
-#include <pwd.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,7 +16,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -31,10 +25,11 @@
 #include <thread>
 
 #include "bubblewrap.h"
+#include "identity.h"
 #include "library.h"
 #include "profile.h"
+#include "program.h"
 #include "samples.h"
-#include "spawn.h"
 
 namespace bench {
 namespace {
@@ -286,58 +281,6 @@ std::string table(const std::vector<Row>& rows) {
   return text;
 }
 
-// ---- one identity, in a process of its own ----
-
-struct Report {
-  std::string text;
-  bool missed = false;
-};
-
-void become(const passwd& user) {
-  if (user.pw_uid != 0 && (::initgroups(user.pw_name, user.pw_gid) < 0 ||
-                           ::setresgid(user.pw_gid, user.pw_gid, user.pw_gid) < 0 ||
-                           ::setresuid(user.pw_uid, user.pw_uid, user.pw_uid) < 0)) {
-    std::perror("become the user");
-    ::_exit(2);
-  }
-  // Having changed its uid, a process may not write its own maps until it says this.
-  ::prctl(PR_SET_DUMPABLE, 1);
-  // The same surroundings for every run: nothing of the shell that started us.
-  const std::string path = std::getenv("PATH");
-  ::clearenv();
-  ::setenv("HOME", user.pw_dir, 1);
-  ::setenv("PATH", path.c_str(), 1);
-  ::setenv("LANG", "C.UTF-8", 1);
-  ::setenv("TERM", "dumb", 1);
-}
-
-Report measure_as(const passwd& user, const Options& options) {
-  int pipe_fds[2];
-  if (::pipe2(pipe_fds, O_CLOEXEC) < 0) return {"no pipe", true};
-  pid_t pid = ::fork();
-  if (pid == 0) {
-    become(user);
-    std::string folder = std::string(user.pw_dir) + "/belljar-bench-XXXXXX";
-    if (::mkdtemp(folder.data()) == nullptr || ::chdir(folder.c_str()) < 0) ::_exit(2);
-    std::vector<Row> rows = measure_here(options);
-    std::string text = table(rows);
-    [[maybe_unused]] ssize_t n = ::write(pipe_fds[1], text.data(), text.size());
-    std::error_code ignored;  // left behind then, in the user's own home
-    std::filesystem::remove_all(folder, ignored);
-    ::_exit(std::ranges::any_of(rows, missed) ? 1 : 0);
-  }
-  ::close(pipe_fds[1]);
-  Report report;
-  char buffer[4096];
-  for (ssize_t n; (n = ::read(pipe_fds[0], buffer, sizeof buffer)) > 0;)
-    report.text.append(buffer, static_cast<std::size_t>(n));
-  ::close(pipe_fds[0]);
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  report.missed = status != 0;
-  return report;
-}
-
 std::optional<Options> parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
@@ -377,29 +320,18 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "launch: unknown argument; see the head of bench/launch.cc\n");
     return 2;
   }
-  std::string text =
-      machine() + "; " + std::to_string(options->rounds) + " rounds. " + versions() + ".\n";
-  bool any_missed = false;
-  std::vector<const char*> names;
-  if (::geteuid() == 0 || options->user.empty()) names.push_back(nullptr);
-  if (!options->user.empty()) names.push_back(options->user.c_str());
-  for (const char* name : names) {
-    const passwd* user = name == nullptr ? ::getpwuid(::geteuid()) : ::getpwnam(name);
-    if (user == nullptr) {
-      std::fprintf(stderr, "launch: there is no user %s\n", name);
-      return 2;
-    }
-    Report report = measure_as(*user, *options);
-    any_missed = any_missed || report.missed;
-    text += std::string("\n### As ") + (user->pw_uid == 0 ? "root" : "an ordinary user") + "\n\n" +
-            report.text;
-  }
+  Report report = measure_as_everyone(options->user, [&] {
+    std::vector<Row> rows = measure_here(*options);
+    return Report{table(rows), std::ranges::any_of(rows, missed)};
+  });
+  const std::string text = machine() + "; " + std::to_string(options->rounds) + " rounds. " +
+                           versions() + ".\n" + report.text;
   std::fputs(text.c_str(), stdout);
   if (!options->doc.empty() && !write_between(options->doc, "launch", text)) {
     std::fprintf(stderr, "launch: no launch markers in %s\n", options->doc.c_str());
     return 2;
   }
-  return options->check && any_missed ? 1 : 0;
+  return options->check && report.missed ? 1 : 0;
 }
 
 }  // namespace

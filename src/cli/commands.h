@@ -45,7 +45,7 @@ struct Subcommand {
 inline constexpr std::string_view kColors[] = {"auto", "always", "never"};
 inline constexpr std::string_view kShells[] = {"bash", "zsh", "fish"};
 inline constexpr std::string_view kManPages[] = {"belljar", "belljar-exec", "belljar.toml"};
-inline constexpr std::string_view kDocuments[] = {"policy"};
+inline constexpr std::string_view kDocuments[] = {"policy", "hosts"};
 
 // Every command has these.
 inline constexpr FlagHelp kGlobalFlags[] = {
@@ -194,7 +194,7 @@ inline constexpr Subcommand kSubcommands[] = {
      .hidden = true},
     {.name = "docs",
      .alias = "",
-     .usage = "policy",
+     .usage = "policy|hosts",
      .purpose = "print a page of docs/ that is made from the tables",
      .run = docs,
      .choices = kDocuments,

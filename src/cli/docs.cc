@@ -1,9 +1,11 @@
-// docs policy: docs/policy.md, from the tables of keys and profiles, so that it
-// cannot say anything else than the program does. A test compares the two.
+// docs: docs/policy.md, from the tables of keys and profiles, and the table of
+// docs/hosts.md, from plans, so that they cannot say anything else than the program
+// does. A test compares them.
 #include <algorithm>
 #include <cstdio>
 
 #include "cli/help.h"
+#include "cli/ladder.h"
 #include "policy/profiles.h"
 
 namespace belljar::cli {
@@ -80,6 +82,7 @@ std::string reads_word(const Files& files) {
     if (grant.access == Access::hide)
       text += (&grant == files.grants.data() ? "; not " : ", ") + code(grant.path);
   if (files.reads == Reads::everything && !files.other_homes) text += ", `/home`";
+  if (files.reads == Reads::everything && !files.services) text += ", `/run`";
   return text;
 }
 
@@ -197,8 +200,10 @@ std::string policy_page() {
 }
 
 Result<int> print_document(const Arguments& arguments) {
-  if (arguments != Arguments{"policy"}) return fail("docs needs the name of a page: policy");
-  std::fputs(policy_page().c_str(), stdout);
+  const std::string page = arguments.size() == 1 ? arguments[0] : "";
+  std::string text = page == "policy" ? policy_page() : page == "hosts" ? ladder_table() : "";
+  if (text.empty()) return fail("docs needs the name of a page: policy or hosts");
+  std::fputs(text.c_str(), stdout);
   return 0;
 }
 

@@ -23,6 +23,11 @@ def test_policy_page_is_current():
     )
 
 
+def test_table_of_hosts_is_current():
+    table = re.search(r"<!-- ladder:begin -->\n(.*)<!-- ladder:end -->", (ROOT / "docs/hosts.md").read_text(), re.DOTALL)
+    assert table[1] == belljar("docs", "hosts"), "put what `belljar docs hosts` prints into docs/hosts.md"
+
+
 def test_every_flag_of_the_policy_is_in_its_page():
     page = (ROOT / "docs/policy.md").read_text()
     flags = re.findall(r"^  (?:-\w, )?--([a-z-]+)", belljar("help", "exec").split("Flags of the policy")[1]
@@ -60,7 +65,7 @@ def test_tests_that_are_named_exist(page):
 def test_flags_that_are_named_exist(page):
     known = set(re.findall(r"--([a-z][a-z-]+)", "".join(belljar("help", c) for c in ("exec", "explain", "doctor"))))
     # Of other programs, as they appear beside ours.
-    known |= {"user", "scope", "preset", "build", "no-landlock", "long", "foreground", "prefix", "install"}
+    known |= {"user", "scope", "preset", "build", "no-landlock", "long", "foreground", "prefix", "install", "security-opt", "check"}
     found = re.findall(r"`[^`\n]*`", page.read_text())
     flags = [flag for code in found for flag in re.findall(r"(?<![\w-])--([a-z][a-z-]+)", code)]
     assert [flag for flag in flags if flag not in known] == []

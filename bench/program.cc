@@ -1,4 +1,4 @@
-#include "spawn.h"
+#include "program.h"
 
 #include <fcntl.h>
 #include <spawn.h>
