@@ -105,7 +105,7 @@ class Supervisor {
     take_terminal();
     if (!command_.has_terminal && !told_to_stop_) return;
     // While we stop nobody watches the limits, so nothing in the jar may go on.
-    (void)jar_.signal_all(SIGSTOP);  // as for tell_guest
+    (void)jar_.signal_all(SIGSTOP);                           // as for tell_guest
     ::kill(command_.has_terminal ? 0 : ::getpid(), SIGSTOP);  // else: in a pipeline, say
     told_to_stop_ = false;
   }
