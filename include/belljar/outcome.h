@@ -52,6 +52,10 @@ struct Outcome {
   std::vector<std::string> limits_hit;
   std::vector<std::pair<std::string, std::chrono::microseconds>> phases;  // of the launch
 
+  // What it wrote, where the command asked for it to be kept.
+  std::string out, err;
+  std::uint64_t out_dropped = 0, err_dropped = 0;  // bytes beyond the command's max_output
+
   // As a shell would report it: 124 for a timeout, 128 + signal.
   int exit_code() const;
 };

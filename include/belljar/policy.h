@@ -71,6 +71,7 @@ struct Files {
   bool writes_everything = false;
   bool toolchains = false;    // also discovered toolchains and PATH entries
   bool other_homes = false;   // with Reads::everything: other people's homes too
+  bool services = false;      // with Reads::everything: /run too, where their sockets are
   std::vector<Grant> grants;  // absolute paths
   std::vector<std::string> hide_globs;
   std::vector<std::string> protect_globs;

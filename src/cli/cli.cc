@@ -1,31 +1,13 @@
 #include "cli/cli.h"
 
-#include <unistd.h>
-
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
+
+#include "cli/global_flags.h"
+#include "cli/help.h"
 
 namespace belljar::cli {
 
-Caller this_caller() {
-  Caller caller;
-  const char* home = std::getenv("HOME");
-  caller.home = home != nullptr && home[0] == '/' ? home : "/";
-  std::error_code ignored;  // a folder that was deleted: then the plan says so
-  caller.cwd = std::filesystem::current_path(ignored);
-  for (char** variable = environ; *variable != nullptr; ++variable)
-    caller.environment.emplace_back(*variable);
-  return caller;
-}
-
-void print_error(const Error& error) {
-  std::fprintf(stderr, "belljar: %s\n", error.message().c_str());
-}
-
-void print_warning(std::string_view text) {
-  std::fprintf(stderr, "belljar: warning: %.*s\n", static_cast<int>(text.size()), text.data());
-}
+Caller this_caller() { return this_process(); }
 
 int report(const Result<int>& code) {
   if (code) return *code;
@@ -33,17 +15,31 @@ int report(const Result<int>& code) {
   return kFailure;
 }
 
-int main(const Arguments& arguments) {
-  if (arguments.empty()) return kFailure;
-  Arguments rest(arguments.begin() + 1, arguments.end());
-  constexpr struct {
-    std::string_view name;
-    int (*run)(const Arguments&);
-  } kCommands[] = {{"exec", exec}, {"x", exec}, {"explain", explain}, {"doctor", doctor}};
-  for (const auto& command : kCommands)
-    if (command.name == arguments[0]) return command.run(rest);
-  print_error({.what = "unknown command " + arguments[0], .err = 0, .hint = "belljar --help"});
-  return kFailure;
+namespace {
+
+Result<int> dispatch(Arguments arguments) {
+  GlobalFlags flags;
+  TRY(take_global_flags(arguments, nullptr, flags));
+  const Subcommand* command = arguments.empty() ? nullptr : find_subcommand(arguments[0]);
+  if (command != nullptr) {
+    arguments.erase(arguments.begin());
+    TRY(take_global_flags(arguments, command, flags));
+  }
+  set_output(flags.output);
+  if (flags.version) {
+    std::fputs("belljar " BELLJAR_VERSION "\n", stdout);
+    return 0;
+  }
+  if (flags.help) return print_help(command);
+  if (command != nullptr) return command->run(arguments);
+  if (arguments.empty()) return fail("no command", 0, "belljar --help lists them");
+  if (arguments[0].starts_with('-'))
+    return fail("unknown flag " + arguments[0] + " before the command", 0, "belljar --help");
+  return unknown_command(arguments[0]);
 }
+
+}  // namespace
+
+int main(Arguments arguments) { return report(dispatch(std::move(arguments))); }
 
 }  // namespace belljar::cli

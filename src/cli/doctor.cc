@@ -1,4 +1,6 @@
 // doctor: what this host can enforce, found by trying it, and how to get the rest.
+#include <unistd.h>
+
 #include <boost/json.hpp>
 
 #include <cstdio>
@@ -27,10 +29,12 @@ std::vector<Finding> findings(const Host& host) {
   return {
       {"user namespaces", host.identity.user_namespaces, host.identity.why_not,
        "an own root, processes and network for an ordinary user"},
-      {"mounts of our own", host.view.mounts, host.view.why_no_mounts, "the view: files, hide and protect"},
+      {"mounts of our own", host.view.mounts, host.view.why_no_mounts,
+       "the view: files, hide and protect"},
       {"a new /proc", host.view.proc, host.view.why_no_proc, "processes outside cannot be seen"},
       {"network namespaces", host.net.namespaces, "", "network none and loopback"},
-      {"landlock", host.landlock.abi > 0, abi, "a second lock on files; from ABI 6 on signals and sockets"},
+      {"landlock", host.landlock.abi > 0, abi,
+       "a second lock on files; from ABI 6 on signals and sockets"},
       {"seccomp", host.seccomp.filters, "", "fewer system calls"},
       {"cgroup v2", !host.cgroup.parent.empty(),
        host.cgroup.parent.empty() ? host.cgroup.why_not : host.cgroup.parent,
@@ -48,12 +52,16 @@ bool restricted_by_apparmor() {
 
 std::string how_to_get_namespaces() {
   if (restricted_by_apparmor())
-    return "AppArmor restricts user namespaces here (Ubuntu's default). Give belljar its own profile: save\n"
-           "this as /etc/apparmor.d/belljar and run: sudo apparmor_parser -r /etc/apparmor.d/belljar\n\n"
-           "  abi <abi/4.0>,\n  include <tunables/global>\n  profile belljar /usr/{,local/}bin/belljar flags=(unconfined) {\n"
+    return "AppArmor restricts user namespaces here (Ubuntu's default). Give belljar its own "
+           "profile: save\n"
+           "this as /etc/apparmor.d/belljar and run: sudo apparmor_parser -r "
+           "/etc/apparmor.d/belljar\n\n"
+           "  abi <abi/4.0>,\n  include <tunables/global>\n  profile belljar "
+           "/usr/{,local/}bin/belljar flags=(unconfined) {\n"
            "    userns,\n  }\n";
   return "User namespaces may be switched off: see sysctl user.max_user_namespaces and\n"
-         "kernel.unprivileged_userns_clone. Inside a container they need its runtime's permission.\n";
+         "kernel.unprivileged_userns_clone. Inside a container they need its runtime's "
+         "permission.\n";
 }
 
 // One line a profile: whether it starts here, and what it loses.
@@ -63,41 +71,55 @@ std::string profile_line(const Profile& profile, const Host& host, const Caller&
   Result<Plan> plan = resolve(policy, host, caller, Purpose::explain);
   Status refused = plan ? refuse_lost_promises(*plan) : Status(std::unexpected(plan.error()));
   if (!refused) return "does not start: " + refused.error().what;
-  return plan->losses.empty() ? "all promises kept" : "starts, with " + std::to_string(plan->losses.size()) + " losses (belljar explain --profile=" + std::string(profile.name) + ")";
+  return plan->losses.empty()
+             ? "all promises kept"
+             : "starts, with " + std::to_string(plan->losses.size()) +
+                   " losses (belljar explain --profile=" + std::string(profile.name) + ")";
 }
 
 Result<int> run_doctor(const Arguments& arguments) {
   bool as_json = false;
   std::string verify;
-  Parsed parsed = TRY(parse_flags(arguments, {{.name = "json", .seen = &as_json},
-                                              {.name = "verify", .value = &verify}}));
+  Parsed parsed = TRY(parse_flags(
+      arguments, {{.name = "json", .seen = &as_json}, {.name = "verify", .value = &verify}}));
   if (!parsed.rest.empty()) return fail("doctor takes no argument " + parsed.rest[0]);
+  if (parsed.settings != Settings{})
+    return fail("doctor takes no flags of a policy", 0, "belljar explain does");
   if (!verify.empty()) return verify_profile(verify);
-  const Host host = probe_host();
   const Caller caller = this_caller();
+  const Host host = probe_host(caller);
   if (as_json) {
     json::object result;
     result["schema_version"] = 1;
     json::array& array = result["findings"].emplace_array();
     for (const Finding& f : findings(host))
-      array.push_back({{"name", f.name}, {"there", f.there}, {"detail", f.detail}, {"gives", f.gives}});
+      array.push_back(
+          {{"name", f.name}, {"there", f.there}, {"detail", f.detail}, {"gives", f.gives}});
     json::object& profiles_object = result["profiles"].emplace_object();
-    for (const Profile& profile : profiles()) profiles_object[profile.name] = profile_line(profile, host, caller);
+    for (const Profile& profile : profiles())
+      profiles_object[profile.name] = profile_line(profile, host, caller);
     std::fputs(pretty(result).c_str(), stdout);
     return 0;
   }
   std::printf("What this host can enforce, found by trying it:\n\n");
   for (const Finding& f : findings(host))
-    std::printf("  %-4s %-20s %s%s%s\n", f.there ? "yes" : "NO", f.name, f.gives, f.detail.empty() ? "" : ": ", f.detail.c_str());
+    std::printf("  %s %-20s %s%s%s\n",
+                styled(f.there ? "yes " : "NO  ", f.there ? Style::good : Style::bad, STDOUT_FILENO)
+                    .c_str(),
+                f.name, f.gives, f.detail.empty() ? "" : ": ", f.detail.c_str());
   std::printf("\nProfiles here:\n\n");
   for (const Profile& profile : profiles())
-    std::printf("  %-20s %s\n", std::string(profile.name).c_str(), profile_line(profile, host, caller).c_str());
+    std::printf("  %-20s %s\n", std::string(profile.name).c_str(),
+                profile_line(profile, host, caller).c_str());
   if (!host.identity.user_namespaces) std::printf("\n%s", how_to_get_namespaces().c_str());
   if (host.landlock.abi == 0)
-    std::printf("\nLandlock: needs Linux 5.13 and \"landlock\" in the kernel's lsm= list (cat /sys/kernel/security/lsm).\n");
+    std::printf(
+        "\nLandlock: needs Linux 5.13 and \"landlock\" in the kernel's lsm= list (cat "
+        "/sys/kernel/security/lsm).\n");
   if (host.cgroup.parent.empty())
-    std::printf("\ncgroup v2: as an ordinary user, systemd delegates one with\n"
-                "  systemd-run --user --scope -p Delegate=yes belljar exec …\n");
+    std::printf(
+        "\ncgroup v2: as an ordinary user, systemd delegates one with\n"
+        "  systemd-run --user --scope -p Delegate=yes belljar exec …\n");
   return 0;
 }
 

@@ -1,14 +1,14 @@
 #include "cli/exec.h"
 
 #include <fcntl.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
+#include "cli/configuration.h"
 #include "cli/flags.h"
 #include "cli/report.h"
 #include "policy/profiles.h"
@@ -17,7 +17,7 @@ namespace belljar::cli {
 namespace {
 
 std::uint64_t block_signals() {
-  sigset_t blocked = supervised_signals();
+  sigset_t blocked = launcher::supervised_signals();
   ::sigaddset(&blocked, SIGTTOU);  // or taking the terminal back would stop us
   sigset_t before;
   ::sigprocmask(SIG_BLOCK, &blocked, &before);
@@ -27,32 +27,10 @@ std::uint64_t block_signals() {
 }
 
 // The terminal is shared only when the guest has it whole.
-bool takes_terminal() {
+bool has_terminal() {
   for (int fd : {0, 1, 2})
     if (::isatty(fd) == 0) return false;
-  return ::tcgetpgrp(0) == ::getpgrp();
-}
-
-// The guest inherits 0, 1 and 2, so they must not lead out of the jar: from a
-// folder the host's root can be reached, and a socket of the host's network can
-// be connected anew.
-Status check_stdio(const Policy& policy) {
-  for (int fd : {0, 1, 2}) {
-    struct stat st{};
-    if (::fstat(fd, &st) < 0) return fail("stat descriptor " + std::to_string(fd), errno);
-    if (S_ISDIR(st.st_mode))
-      return fail(
-          "descriptor " + std::to_string(fd) + " is a folder, which would lead out of the sandbox",
-          0, "redirect it to a file or /dev/null");
-    int domain = 0;
-    socklen_t size = sizeof domain;
-    if (S_ISSOCK(st.st_mode) && policy.network != Network::full &&
-        ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain != AF_UNIX)
-      return fail(
-          "descriptor " + std::to_string(fd) + " is a network socket, and the network is denied", 0,
-          "pass the data through a pipe: … | belljar exec … | …");
-  }
-  return {};
+  return ::tcgetpgrp(0) >= 0;  // it is this session's own
 }
 
 // A whole home, or more, is rarely what a person means to hand over.
@@ -60,7 +38,11 @@ Status check_workdir(const Settings& settings, const Policy& policy, const Calle
   if (settings.workdir || policy.profile == "open") return {};
   if (caller.cwd.empty())
     return fail("the current folder does not exist any more", 0, "-C DIR names one");
-  if (is_below(caller.home, caller.cwd) || caller.cwd == "/")
+  // By their real names: a symlink to the home is the home.
+  std::error_code ignored;
+  const std::string home = std::filesystem::weakly_canonical(caller.home, ignored);
+  const std::string folder = std::filesystem::weakly_canonical(caller.cwd, ignored);
+  if (is_below(home, folder) || folder == "/")
     return fail("the current folder " + caller.cwd + " holds your home, and would be writable", 0,
                 "cd into a project folder, or name it: -C " + caller.cwd);
   return {};
@@ -90,10 +72,20 @@ void raise_cpu_limit(Policy& policy) {
 // Said before the guest starts, so that it is not lost in its output.
 Status announce(const Plan& plan) {
   for (const std::string& warning : plan.warnings) print_warning(warning);
-  for (const Loss& loss : plan.losses)
+  for (const Loss& loss : plan.losses) {
+    const std::string what = std::string(name(loss.promise)) + ": " + loss.what;
     if (loss.broken)
-      print_warning("not kept here: " + std::string(name(loss.promise)) + ": " + loss.what);
+      print_warning("not kept here: " + what);
+    else
+      print_detail("less depth here: " + what);
+  }
   return {};
+}
+
+void print_phases(const Outcome& outcome) {
+  if (output().verbosity != Verbosity::verbose) return;
+  for (const auto& [phase, time] : outcome.phases)
+    print_detail("launch: " + phase + " " + std::to_string(time.count()) + " µs");
 }
 
 // Why a command is not there: perhaps it is, but outside.
@@ -139,12 +131,15 @@ Result<int> run_settings(const Run& request) {
       return fail("timeout and report need the sandbox", 0, "leave out --sandbox=off");
     run_without_sandbox(request.command);
   }
-  TRY(check_stdio(policy));
+  TRY(launcher::check_stdio(policy, {0, 1, 2}));
   if (!request.report.empty()) TRY(check_report(request.report));
   raise_cpu_limit(policy);
-  Command command{.arguments = request.command, .takes_terminal = takes_terminal()};
+  launcher::Command command{.arguments = request.command, .has_terminal = has_terminal()};
+  command.takes_terminal = command.has_terminal && ::tcgetpgrp(0) == ::getpgrp();
   command.signal_mask = block_signals();
-  Outcome outcome = TRY(run(policy, caller, command, {.forward_signals = true}, announce));
+  Outcome outcome =
+      TRY(launcher::run(policy, caller, command, {.forward_signals = true}, announce));
+  print_phases(outcome);
   if (outcome.reason == Reason::not_started)
     print_error(not_started(request.command[0], outcome.exec_error, caller));
   if (std::string words = last_words(policy, outcome); !words.empty())
@@ -157,7 +152,10 @@ int exec(const Arguments& arguments) {
   Run request;
   Result<Parsed> parsed = parse_flags(arguments, {{.name = "report", .value = &request.report}});
   if (!parsed) return report(std::unexpected(parsed.error()));
-  request.settings = std::move(parsed->settings);
+  Result<Loaded> loaded = load_here(parsed->settings);
+  if (!loaded) return report(std::unexpected(loaded.error()));
+  request.settings = std::move(loaded->settings);
+  request.profile_name = loaded->policy.profile;
   request.command = std::move(parsed->rest);
   return report(run_settings(request));
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cli/commands.h"
+
 namespace belljar::cli {
 namespace {
 
@@ -89,6 +91,7 @@ class Reader {
     std::vector<std::string_view> names;
     for (const Key& key : keys()) names.push_back(key.flag);
     for (const Flag& flag : own_) names.push_back(flag.name);
+    for (const FlagHelp& flag : kGlobalFlags) names.push_back(flag.name);
     std::string_view near = nearest(name, names);
     return fail("unknown flag --" + std::string(name), 0,
                 near.empty() ? "belljar --help" : "did you mean --" + std::string(near) + "?");

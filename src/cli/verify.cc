@@ -19,7 +19,7 @@ namespace {
 
 struct Check {
   std::string claim;
-  std::string script;  // exits 0 inside when the claim is BROKEN
+  std::string script;         // exits 0 inside when the claim is BROKEN
   bool must_succeed = false;  // or: exits 0 when it holds
 };
 
@@ -50,8 +50,10 @@ class Trap {
     return trap;
   }
   Trap(Trap&& other) noexcept
-      : folder_(std::exchange(other.folder_, {})), home_(std::move(other.home_)),
-        server_(std::move(other.server_)), port_(other.port_) {}
+      : folder_(std::exchange(other.folder_, {})),
+        home_(std::move(other.home_)),
+        server_(std::move(other.server_)),
+        port_(other.port_) {}
   Trap& operator=(Trap&&) = delete;
   ~Trap() {
     std::error_code ignored;  // nothing more can be done about what stays
@@ -78,18 +80,23 @@ std::vector<Check> checks_for(const std::string& profile, const Trap& trap) {
       {"/tmp is writable inside", "echo x > /tmp/verify", true},
       {"writes outside the workspace do not reach the host", "echo x > " + outside + "/written"},
       {"nothing of the host's /etc, /usr or / is writable",
-       "touch /etc/verify 2>/dev/null || touch /usr/verify 2>/dev/null || touch /verify 2>/dev/null"},
+       "touch /etc/verify 2>/dev/null || touch /usr/verify 2>/dev/null || touch /verify "
+       "2>/dev/null"},
       {"no host credentials are readable: ~/.ssh, ~/.aws, ~/.config/gcloud, ~/.netrc",
-       "cd " + trap.home() + " 2>/dev/null && for f in .ssh/* .aws/* .config/gcloud/* .netrc .npmrc "
-       ".docker/config.json; do [ -s \"$f\" ] && exit 0; done; exit 1"},
-      {"processes of the host cannot be seen", "[ -d /proc/" + std::to_string(::getpid()) + "/fd ] && ls /proc/" +
+       "cd " + trap.home() +
+           " 2>/dev/null && for f in .ssh/* .aws/* .config/gcloud/* .netrc .npmrc "
+           ".docker/config.json; do [ -s \"$f\" ] && exit 0; done; exit 1"},
+      {"processes of the host cannot be seen", "[ -d /proc/" + std::to_string(::getpid()) +
+                                                   "/fd ] && ls /proc/" +
                                                    std::to_string(::getpid()) + "/fd"},
       {"the guest is not root", "[ \"$(id -u)\" = 0 ]"},
   };
   if (profile != "trusted-maintenance")
-    checks.push_back({"files outside the workspace are not readable", "cat " + outside + "/secret"});
+    checks.push_back(
+        {"files outside the workspace are not readable", "cat " + outside + "/secret"});
   else
-    checks.push_back({"the cache folder is writable and kept", "echo x > " + trap.cache() + "/file", true});
+    checks.push_back(
+        {"the cache folder is writable and kept", "echo x > " + trap.cache() + "/file", true});
   if (profile == "public-bot" || profile == "restricted")
     checks.push_back({"no outbound connection is possible",
                       "bash -c 'exec 3<>/dev/tcp/127.0.0.1/" + trap.port() + "'"});
@@ -98,9 +105,10 @@ std::vector<Check> checks_for(const std::string& profile, const Trap& trap) {
 
 Result<bool> holds(const Check& check, const Policy& policy, const Caller& caller) {
   Fd null = TRY(open_path("/dev/null", O_RDWR));
-  Command command{.arguments = {"/bin/sh", "-c", check.script},
-                  .stdio_fds = {null.get(), null.get(), null.get()}};
-  Outcome outcome = TRY(run(policy, caller, command, {}, [](const Plan&) { return Status(); }));
+  launcher::Command command{.arguments = {"/bin/sh", "-c", check.script},
+                            .stdio_fds = {null.get(), null.get(), null.get()}};
+  Outcome outcome =
+      TRY(launcher::run(policy, caller, command, {}, [](const Plan&) { return Status(); }));
   const bool succeeded = outcome.exit_code() == 0;
   return succeeded == check.must_succeed;
 }
@@ -121,10 +129,11 @@ Result<int> verify_profile(const std::string& profile) {
     failed += ok ? 0 : 1;
     std::printf("  %-6s %s\n", ok ? "ok" : "FAILED", check.claim.c_str());
   }
-  struct stat st {};
+  struct stat st{};
   const bool leaked = ::stat((trap.outside() + "/written").c_str(), &st) == 0;
   if (leaked) std::printf("  FAILED the host's folder was written\n");
-  std::printf("%s\n", failed == 0 && !leaked ? "the profile holds on this host" : "do not deploy this profile here");
+  std::printf("%s\n", failed == 0 && !leaked ? "the profile holds on this host"
+                                             : "do not deploy this profile here");
   return failed == 0 && !leaked ? 0 : 1;
 }
 

@@ -12,7 +12,7 @@
 #include "layers/caps.h"
 #include "layers/process.h"
 
-namespace belljar {
+namespace belljar::launcher {
 namespace {
 
 void wait_for_parent(int go_fd, const Child& child) noexcept {
@@ -57,7 +57,7 @@ void enter(const Entry& entry) noexcept {
   clock.mark("caps");
   // Beyond this point nothing of the above can be undone.
 
-  if (plan.landlock) landlock::apply(*plan.landlock, child);
+  if (plan.landlock) landlock::apply(*plan.landlock, entry.terminal_fd, child);
   clock.mark("landlock");
 
   // Only now, because a small limit on descriptors would stop the steps above.
@@ -78,4 +78,4 @@ void enter(const Entry& entry) noexcept {
   child.die(errno, "execute init");
 }
 
-}  // namespace belljar
+}  // namespace belljar::launcher

@@ -6,7 +6,7 @@
 
 #include "plan/plan.h"
 
-namespace belljar {
+namespace belljar::launcher {
 
 // When each step of a launch was done, in nanoseconds of CLOCK_MONOTONIC.
 struct PhaseClock {
@@ -28,9 +28,10 @@ struct Entry {
   int control_fd;     // init's end of the socket
   int supervisor_fd;  // pidfd of this process
   int init_fd;        // the init program
+  int terminal_fd;    // the guest's terminal, or -1
   PhaseClock* phases;
 };
 
 [[noreturn]] void enter(const Entry& entry) noexcept;
 
-}  // namespace belljar
+}  // namespace belljar::launcher

@@ -47,23 +47,6 @@ struct Init {
 
 bool is_failure(long result) { return result < 0 && result > -4096; }
 
-bool read_fully(int fd, char* to, std::size_t size) {
-  while (size > 0) {
-    long n = sys(__NR_read, fd, to, size);
-    if (n == -EINTR) continue;
-    if (n <= 0) return false;
-    to += n;
-    size -= static_cast<std::size_t>(n);
-  }
-  return true;
-}
-
-void tell(Kind kind, std::uint32_t id, std::uint32_t value) {
-  const Header header{kind, id, value, 0};
-  // If it cannot be delivered the supervisor is gone, which the loop will see.
-  sys(__NR_write, kControlFd, &header, sizeof header);
-}
-
 // Without a pid namespace nothing dies by itself; every orphan has become a
 // child of ours, so the list of children is the list of what is left.
 void kill_children() {
@@ -87,6 +70,37 @@ void kill_children() {
 [[noreturn]] void end(const Init& init) {
   if (!init.own_pid_namespace) kill_children();
   exit(0);
+}
+
+// A guest can stop a new process before it execs, and a supervisor can die in the
+// middle of a request while a fork of it holds the socket: neither may keep us from
+// ending with the supervisor.
+void wait_readable(const Init& init, int fd) {
+  for (;;) {
+    KernelPollfd ready[3] = {
+        {fd, POLLIN, 0}, {kSupervisorFd, POLLIN, 0}, {kControlFd, POLLRDHUP, 0}};
+    sys(__NR_ppoll, ready, 3, nullptr, nullptr, 8);
+    if (ready[1].revents != 0 || ready[2].revents != 0) end(init);
+    if (ready[0].revents != 0) return;
+  }
+}
+
+bool read_fully(const Init& init, int fd, char* to, std::size_t size) {
+  while (size > 0) {
+    wait_readable(init, fd);
+    long n = sys(__NR_read, fd, to, size);
+    if (n == -EINTR) continue;
+    if (n <= 0) return false;
+    to += n;
+    size -= static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+void tell(Kind kind, std::uint32_t id, std::uint32_t value) {
+  const Header header{kind, id, value, 0};
+  // If it cannot be delivered the supervisor is gone, which the loop will see.
+  sys(__NR_write, kControlFd, &header, sizeof header);
 }
 
 // ---- spawning ---------------------------------------------------------------
@@ -176,7 +190,7 @@ void spawn(Init& init, const Header& header, const Command& command, const int* 
   if (err == 0) {
     *slot = {pid, header.id, command.spawn->leads != 0};
     // Ends when exec has closed the other side, or brings the reason why not.
-    if (!read_fully(pipe_fds[0], reinterpret_cast<char*>(&err), sizeof err)) err = 0;
+    if (!read_fully(init, pipe_fds[0], reinterpret_cast<char*>(&err), sizeof err)) err = 0;
   }
   sys(__NR_close, pipe_fds[0]);
   if (err == 0) return tell(Kind::started, header.id, static_cast<std::uint32_t>(pid));
@@ -191,7 +205,7 @@ void handle_spawn(Init& init, const Header& header, char* payload, const int* st
   const auto* request = reinterpret_cast<const Spawn*>(payload);
   const std::uint64_t pointers =
       std::uint64_t{request->paths} + request->arguments + request->variables + 5;
-  if (header.size < sizeof(Spawn) || pointers > header.size) exit(125);
+  if (header.size < sizeof(Spawn) || pointers > header.size) end(init);
   const std::size_t size = pointers * sizeof(char*);
   long memory = sys(__NR_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (is_failure(memory)) return tell(Kind::failed, header.id, ENOMEM);
@@ -207,7 +221,7 @@ void handle_spawn(Init& init, const Header& header, char* payload, const int* st
   if (command.folder == nullptr || !strings.take(command.paths, request->paths) ||
       !strings.take(command.arguments, request->arguments) ||
       !strings.take(command.variables, request->variables))
-    exit(125);
+    end(init);
   spawn(init, header, command, stdio_fds);
   sys(__NR_munmap, memory, size);
 }
@@ -220,7 +234,7 @@ struct Descriptors {
 };
 
 // The descriptors travel with the first byte of the header.
-bool receive_header(Header& header, Descriptors& control) {
+bool receive_header(const Init& init, Header& header, Descriptors& control) {
   KernelIovec part{&header, sizeof header};
   KernelMsghdr message{};
   message.iov = &part;
@@ -233,25 +247,28 @@ bool receive_header(Header& header, Descriptors& control) {
   if (n <= 0) return false;
   if (message.control_size < sizeof(KernelCmsg)) control.header.size = 0;
   const auto got = static_cast<std::size_t>(n);
-  return read_fully(kControlFd, reinterpret_cast<char*>(&header) + got, sizeof header - got);
+  return read_fully(init, kControlFd, reinterpret_cast<char*>(&header) + got, sizeof header - got);
 }
 
 void handle_request(Init& init) {
   Header header{};
   Descriptors control{};
-  if (!receive_header(header, control) || header.size > kMaxPayload) end(init);
+  if (!receive_header(init, header, control) || header.size > kMaxPayload) end(init);
   switch (header.kind) {
     case Kind::spawn: {
       long memory = sys(__NR_mmap, 0, header.size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
       auto* payload = reinterpret_cast<char*>(memory);
-      if (is_failure(memory) || !read_fully(kControlFd, payload, header.size)) end(init);
+      if (is_failure(memory) || !read_fully(init, kControlFd, payload, header.size)) end(init);
       if (control.header.size != sizeof control.header + sizeof control.fds) end(init);
       handle_spawn(init, header, payload, control.fds);
       for (int fd : control.fds) sys(__NR_close, fd);
       sys(__NR_munmap, memory, header.size);
       break;
     }
+    case Kind::signal_all:
+      if (init.own_pid_namespace) sys(__NR_kill, -1, header.value);
+      break;
     case Kind::signal:
     case Kind::foreground:
       for (const Process& process : init.processes) {
@@ -262,7 +279,10 @@ void handle_request(Init& init) {
           sys(__NR_ioctl, tty, TIOCSPGRP, &group);
           sys(__NR_close, tty);
         }
-        sys(__NR_kill, -process.pid, header.kind == Kind::foreground ? SIGCONT : header.value);
+        const long signal = header.kind == Kind::foreground ? SIGCONT : header.value;
+        const bool reached = !is_failure(sys(__NR_kill, -process.pid, signal));
+        // It may have joined another group.
+        if (!reached || signal == SIGKILL) sys(__NR_kill, process.pid, signal);
       }
       break;
     default:
@@ -289,6 +309,15 @@ void reap(Init& init) {
   }
 }
 
+// What the caller ignores stays ignored across exec. With SIGCHLD nothing would be left
+// to wait for; the others are ignored by many servers and by Python, and programs inside
+// count on them (`yes | head`, the limits). SIGHUP and the like stay: that is nohup.
+void default_signals() {
+  const long action[4] = {};  // handler, flags, restorer, mask: SIG_DFL is 0
+  constexpr int kSignals[] = {SIGCHLD, SIGPIPE, SIGXFSZ, SIGXCPU};
+  for (int signal : kSignals) sys(__NR_rt_sigaction, signal, action, nullptr, 8);
+}
+
 Init the_init;  // zeroed memory without a C library's memset
 
 }  // namespace
@@ -304,6 +333,7 @@ extern "C" [[noreturn]] void init_main(long* stack) {
   if (is_failure(sys(__NR_close_range, kControlFd, ~0U, CLOSE_RANGE_CLOEXEC))) exit(125);
   if (!init.own_pid_namespace) sys(__NR_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   sys(__NR_rt_sigprocmask, SIG_SETMASK, &kAllSignals, nullptr, 8);
+  default_signals();
   const std::uint64_t child_signal = 1ULL << (SIGCHLD - 1);
   long signals = sys(__NR_signalfd4, -1, &child_signal, 8, SFD_CLOEXEC);
   if (is_failure(signals)) exit(125);

@@ -10,7 +10,7 @@ add_custom_command(
   COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/generated/launcher
   COMMAND ${CMAKE_CXX_COMPILER} -std=c++23 -O2 -Wall -Wextra -Werror -I${init_dir}/..
           -ffreestanding -fno-exceptions -fno-rtti -fno-stack-protector
-          -fno-asynchronous-unwind-tables -fno-pic -no-pie -static -nostdlib
+          -fno-asynchronous-unwind-tables -fno-pic -static -nostdlib
           -Wl,-z,noseparate-code,-z,noexecstack,--build-id=none,-s
           -o ${init_program} ${init_dir}/init.cc
   DEPENDS ${init_dir}/init.cc ${init_dir}/protocol.h ${init_dir}/raw_syscall.h

@@ -6,8 +6,8 @@
 extern "C" const char belljar_init_begin[];
 extern "C" const char belljar_init_end[];
 
-namespace belljar {
+namespace belljar::launcher {
 
 inline std::string_view init_image() { return {belljar_init_begin, belljar_init_end}; }
 
-}  // namespace belljar
+}  // namespace belljar::launcher

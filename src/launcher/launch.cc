@@ -1,10 +1,13 @@
 #include "launcher/launch.h"
 
+#include <linux/magic.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,13 +22,16 @@
 #include "launcher/request.h"
 #include "layers/process.h"
 
-namespace belljar {
+namespace belljar::launcher {
 namespace {
 
 using protocol::Kind;
 
 // What fits into a socket's buffer without init reading it.
 constexpr std::size_t kSendAhead = 64 << 10;
+
+// How long an init without a pid namespace has to end what it started.
+constexpr int kEndMs = 2000;
 
 // The child must not run a handler of the caller's in the memory they share.
 class SignalsBlocked {
@@ -82,19 +88,37 @@ struct UserLines {
   }
 };
 
-class OpenTrees {
- public:
-  explicit OpenTrees(std::size_t count) : fds_(count, -1) {}
-  OpenTrees(const OpenTrees&) = delete;
-  OpenTrees& operator=(const OpenTrees&) = delete;
-  ~OpenTrees() {
-    for (int fd : fds_)
-      if (fd >= 0) ::close(fd);
+// A pipe belongs to whoever made it, and a guest with another uid could not open
+// /dev/stdout, as scripts do. Each end in its own direction: who may write to a shared
+// pipe may not therefore read what others wrote.
+void let_guest_reopen(const std::array<int, 3>& fds) {
+  for (int fd : fds) {
+    struct stat st{};
+    struct statfs fs{};
+    if (::fstat(fd, &st) < 0 || !S_ISFIFO(st.st_mode)) continue;
+    if (::fstatfs(fd, &fs) < 0 || fs.f_type != PIPEFS_MAGIC) continue;  // a named one is not ours
+    const mode_t more = (::fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY ? 0444 : 0222;
+    ::fchmod(fd, (st.st_mode & 0777) | more);  // if not, it is as it was
   }
-  std::span<int> fds() { return fds_; }
+}
+
+// The trees of a view, one slot per op. The child fills the slots that are empty with
+// descriptors of its own, in memory that we share with it but with numbers that mean
+// something else here: so what is ours to close stands apart.
+class Trees {
+ public:
+  explicit Trees(std::size_t count) : slots_(count, -1) {}
+  Status open(const view::Plan& plan) {
+    Status status = view::open_trees(plan, slots_);
+    for (int fd : slots_)
+      if (fd >= 0) ours_.emplace_back(fd);
+    return status;
+  }
+  std::span<int> slots() { return slots_; }
 
  private:
-  std::vector<int> fds_;
+  std::vector<int> slots_;
+  std::vector<Fd> ours_;
 };
 
 std::string home_of(const std::vector<std::string>& environment) {
@@ -121,36 +145,54 @@ Status name_the_jar(Entry& entry, pid_t init, const UserLines& lines, int go_fd)
 
 void enter_clone(void* entry) { enter(*static_cast<const Entry*>(entry)); }
 
+bool is_readable(int fd) {
+  pollfd ready{.fd = fd, .events = POLLIN, .revents = 0};
+  return retry([&] { return ::poll(&ready, 1, 0); }) > 0 && (ready.revents & POLLIN) != 0;
+}
+
 Error setup_error(int error_fd) {
   SetupFailure failure{};
-  if (::read(error_fd, &failure, sizeof failure) != sizeof failure)
+  if (!is_readable(error_fd) || ::read(error_fd, &failure, sizeof failure) != sizeof failure)
     return {.what = "the child ended before it could become init", .err = 0, .hint = {}};
   std::string what = failure.step;
   if (failure.detail[0] != '\0') what.append(" ").append(failure.detail);
   return {.what = what, .err = failure.err, .hint = {}};
 }
 
-// Blocks until the child has become init, said something, or failed: then what
-// went wrong. (A hang-up of the error pipe alone is what a good exec looks like.)
-Status wait_for_child(int error_fd, int control_fd) {
-  pollfd fds[2] = {{.fd = error_fd, .events = POLLIN, .revents = 0},
-                   {.fd = control_fd, .events = POLLIN, .revents = 0}};
-  if (retry([&] { return ::poll(fds, 2, -1); }) < 0) return fail("wait for init", errno);
-  if ((fds[0].revents & POLLIN) != 0) return std::unexpected(setup_error(error_fd));
-  return {};
+// Where news of the child comes from. Another thread may fork at any time and hold
+// the far ends open, so a hang-up is never waited for: the pidfd tells the end.
+struct News {
+  int error_fd;
+  int control_fd;
+  int pidfd;
+};
+
+// Blocks until the child has said something, or failed: then what went wrong.
+Status wait_for_child(const News& news) {
+  pollfd fds[3] = {{.fd = news.error_fd, .events = POLLIN, .revents = 0},
+                   {.fd = news.control_fd, .events = POLLIN, .revents = 0},
+                   {.fd = news.pidfd, .events = POLLIN, .revents = 0}};
+  for (;;) {
+    if (retry([&] { return ::poll(fds, 3, -1); }) < 0) return fail("wait for init", errno);
+    if ((fds[0].revents & POLLIN) != 0) return std::unexpected(setup_error(news.error_fd));
+    if ((fds[1].revents & POLLIN) != 0) return {};
+    if (fds[2].revents != 0) return std::unexpected(setup_error(news.error_fd));
+    if (fds[0].revents != 0) fds[0].fd = -1;  // hung up: what a good exec looks like
+    if (fds[1].revents != 0) fds[1].fd = -1;  // the end of it comes from the pidfd
+  }
 }
 
 // Until init says that it is there, the child may be using our memory.
-Status wait_until_ready(int error_fd, int control_fd, std::optional<Watchdog>* watchdog) {
-  TRY(wait_for_child(error_fd, control_fd));
+Status wait_until_ready(const News& news, std::optional<Watchdog>* watchdog, int init) {
+  TRY(wait_for_child(news));
   if (watchdog != nullptr) {
-    *watchdog = TRY(Watchdog::receive(control_fd));
-    TRY(wait_for_child(error_fd, control_fd));
+    *watchdog = TRY(Watchdog::receive(news.control_fd, init));
+    TRY(wait_for_child(news));
   }
   protocol::Header header{};
-  ssize_t n = retry([&] { return ::recv(control_fd, &header, sizeof header, MSG_WAITALL); });
+  ssize_t n = retry([&] { return ::recv(news.control_fd, &header, sizeof header, MSG_DONTWAIT); });
   if (n != sizeof header || header.kind != Kind::ready)
-    return std::unexpected(setup_error(error_fd));
+    return std::unexpected(setup_error(news.error_fd));
   return {};
 }
 
@@ -162,6 +204,7 @@ Result<Jar> Jar::start(const Plan& plan, const Command* first) {
   jar.environment_ = plan.environment;
   jar.workdir_ = plan.layout.workdir;
   jar.pid_namespace_ = plan.pid_namespace;
+  jar.other_uid_ = plan.identity && plan.identity->root;
   TRY(jar.launch(plan, first));
   return jar;
 }
@@ -177,12 +220,17 @@ Status Jar::launch(const Plan& plan, const Command* first) {
   error.write = TRY(keep_high(error.write.release(), "keep the error pipe"));
   Fd self =
       TRY(keep_high(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)), "pidfd_open"));
-  const bool as_root = plan.identity && plan.identity->root;
   Fd go;
-  if (as_root) go = TRY(keep_high(::eventfd(0, EFD_CLOEXEC), "eventfd"));
+  if (other_uid_) go = TRY(keep_high(::eventfd(0, EFD_CLOEXEC), "eventfd"));
+
+  Fd terminal;
+  if (first != nullptr && first->has_terminal)
+    terminal = TRY(keep_high(::fcntl(first->stdio_fds[0], F_DUPFD_CLOEXEC, process::kFirstHighFd),
+                             "keep the terminal"));
 
   std::string request;
   if (first != nullptr) {
+    if (other_uid_) let_guest_reopen(first->stdio_fds);
     request = TRY(encode_spawn(*first, next_id_++, workdir_, environment_));
     if (request.size() <= kSendAhead) {
       TRY(send_all(control_.get(), request, &first->stdio_fds));
@@ -190,22 +238,25 @@ Status Jar::launch(const Plan& plan, const Command* first) {
     }
   }
   if (plan.cgroup) group_ = TRY(cgroup::Group::make(*plan.cgroup));
-  OpenTrees trees(plan.view ? plan.view->ops.size() : 0);
-  if (as_root && plan.view) TRY(view::open_trees(*plan.view, trees.fds()));
+  Trees trees(plan.view ? plan.view->ops.size() : 0);
+  if (other_uid_ && plan.view) TRY(trees.open(*plan.view));
 
   Entry entry{.plan = &plan,
-              .late = {.trees = trees.fds(), .user = {}, .group = {}},
+              .late = {.trees = trees.slots(), .user = {}, .group = {}},
               .jar_uid = 0,
               .error_fd = error.write.get(),
-              .go_fd = as_root ? go.get() : -1,
+              .go_fd = other_uid_ ? go.get() : -1,
               .control_fd = init_end.get(),
               .supervisor_fd = self.get(),
               .init_fd = TRY(init_program()),
+              .terminal_fd = terminal.get(),
               .phases = phases_.get()};
   using Stack = std::array<std::byte, 64 << 10>;
   auto stack = std::make_unique_for_overwrite<Stack>();
   clone_args args{};
-  args.flags = plan.clone_flags();
+  args.flags = plan.clone_flags() | CLONE_PIDFD;
+  int pidfd = -1;
+  args.pidfd = reinterpret_cast<std::uint64_t>(&pidfd);
   args.stack = reinterpret_cast<std::uint64_t>(stack->data());
   args.stack_size = stack->size();
   if (group_.fd() >= 0) {
@@ -216,14 +267,15 @@ Status Jar::launch(const Plan& plan, const Command* first) {
 
   SignalsBlocked blocked;
   init_ = TRY(clone_sharing_memory(args, enter_clone, &entry));
+  init_pidfd_ = Fd(pidfd);
   UserLines lines(identity::kFirstJarUid + static_cast<uid_t>(init_), home_of(environment_));
   Status status;
-  if (as_root) status = name_the_jar(entry, init_, lines, go.get());
+  if (other_uid_) status = name_the_jar(entry, init_, lines, go.get());
   init_end.reset();
   error.write.reset();
   if (status)
-    status =
-        wait_until_ready(error.read.get(), control_.get(), plan.watchdog ? &watchdog_ : nullptr);
+    status = wait_until_ready({error.read.get(), control_.get(), pidfd},
+                              plan.watchdog ? &watchdog_ : nullptr, plan.outside_proc ? init_ : 0);
   if (!status) {
     end();  // before the memory that the child may still use goes
     return status;
@@ -240,10 +292,13 @@ Jar& Jar::operator=(Jar&& other) noexcept {
   std::swap(workdir_, other.workdir_);
   std::swap(control_, other.control_);
   std::swap(init_, other.init_);
+  std::swap(init_pidfd_, other.init_pidfd_);
   std::swap(group_, other.group_);
   std::swap(phases_, other.phases_);
   std::swap(watchdog_, other.watchdog_);
   std::swap(pid_namespace_, other.pid_namespace_);
+  std::swap(other_uid_, other.other_uid_);
+  std::swap(hung_up_, other.hung_up_);
   std::swap(next_id_, other.next_id_);
   return *this;
 }
@@ -252,6 +307,7 @@ Jar::~Jar() { end(); }
 
 Result<std::uint32_t> Jar::spawn(const Command& command) {
   const std::uint32_t id = next_id_++;
+  if (other_uid_) let_guest_reopen(command.stdio_fds);
   std::string request = TRY(encode_spawn(command, id, workdir_, environment_));
   TRY(send_all(control_.get(), request, &command.stdio_fds));
   return id;
@@ -259,36 +315,63 @@ Result<std::uint32_t> Jar::spawn(const Command& command) {
 
 Status Jar::send(Kind kind, std::uint32_t id, std::uint32_t value) {
   const protocol::Header header{kind, id, value, 0};
-  return send_all(control_.get(), {reinterpret_cast<const char*>(&header), sizeof header}, nullptr);
+  Status sent =
+      send_all(control_.get(), {reinterpret_cast<const char*>(&header), sizeof header}, nullptr);
+  if (!sent && sent.error().err == EPIPE) return {};  // it has just ended; next_event tells
+  return sent;
 }
 
 Status Jar::signal(std::uint32_t id, int signal) {
   return send(Kind::signal, id, static_cast<std::uint32_t>(signal));
 }
 
+Status Jar::signal_all(int signal) {
+  return send(Kind::signal_all, 0, static_cast<std::uint32_t>(signal));
+}
+
 Status Jar::foreground(std::uint32_t id) { return send(Kind::foreground, id, 0); }
 
 Result<std::optional<Event>> Jar::next_event() {
   protocol::Header header{};
-  ssize_t n = retry([&] { return ::recv(control_.get(), &header, sizeof header, MSG_WAITALL); });
-  if (n < 0 && errno != ECONNRESET) return fail("read from init", errno);
-  if (n != sizeof header) return std::nullopt;
+  // A header is written at once, so a part of one is not init's.
+  ssize_t n = retry([&] { return ::recv(control_.get(), &header, sizeof header, MSG_DONTWAIT); });
+  if (n < 0 && errno == EAGAIN) return std::nullopt;
+  if (n == 0 || (n < 0 && errno == ECONNRESET)) {
+    hung_up_ = true;
+    return std::nullopt;
+  }
+  if (n < 0) return fail("read from init", errno);
+  if (n != sizeof header) return fail("read from init", EPROTO);
   return Event{header.kind, header.id, header.value};
 }
+
+bool Jar::has_ended() const { return hung_up_ || init_ < 0 || is_readable(init_pidfd_.get()); }
 
 rusage Jar::end() {
   rusage used{};
   if (init_ < 0) return used;
-  // Closing the socket makes init end; in a pid namespace there is no need to
-  // wait until it has noticed. It is our own unreaped child: nobody else is hit.
+  // The end of its socket makes init end (shutdown, since a fork of the caller's may
+  // hold a copy); in a pid namespace there is no need to wait until it has noticed.
+  // By pidfd: a caller that reaps all its children may have freed the number.
+  auto ended_within = [&](int timeout_ms) {
+    pollfd ended{.fd = init_pidfd_.get(), .events = POLLIN, .revents = 0};
+    return retry([&] { return ::poll(&ended, 1, timeout_ms); }) > 0;
+  };
+  ::shutdown(control_.get(), SHUT_RDWR);
   control_.reset();
-  if (pid_namespace_) ::kill(init_, SIGKILL);
   group_.kill();
+  if (pid_namespace_ || !ended_within(kEndMs))
+    ::syscall(SYS_pidfd_send_signal, init_pidfd_.get(), SIGKILL, nullptr, 0);
   // Its end is the end of everything in its pid namespace, and the kernel waits
-  // for that. ECHILD: the caller reaps all its children itself.
-  retry([&] { return ::wait4(init_, nullptr, __WALL, &used); });
+  // for that. ECHILD: the caller has reaped it, and what was used is not known.
+  ended_within(-1);
+  siginfo_t ignored{};
+  retry([&] {
+    return ::syscall(SYS_waitid, P_PIDFD, init_pidfd_.get(), &ignored, WEXITED | __WALL, &used);
+  });
   init_ = -1;
+  init_pidfd_.reset();
   return used;
 }
 
-}  // namespace belljar
+}  // namespace belljar::launcher

@@ -15,13 +15,16 @@
 #include "launcher/watchdog.h"
 #include "plan/plan.h"
 
-namespace belljar {
+namespace belljar::launcher {
 
 struct Command {
   std::vector<std::string> arguments;
+  std::string folder;                    // empty: the plan's workdir
+  std::vector<std::string> environment;  // NAME=value, over the plan's
   std::array<int, 3> stdio_fds{0, 1, 2};
-  bool takes_terminal = false;
-  bool leads = true;  // the jar ends when this command does
+  bool has_terminal = false;    // 0, 1 and 2 are all the caller's terminal
+  bool takes_terminal = false;  // and it is the caller's turn to use it
+  bool leads = true;            // the jar ends when this command does
   std::uint64_t signal_mask = 0;
 };
 
@@ -43,19 +46,26 @@ class Jar {
   // Returns the id that events about it carry.
   Result<std::uint32_t> spawn(const Command& command);
   Status signal(std::uint32_t id, int signal);
+  Status signal_all(int signal);  // everything in the jar
   Status foreground(std::uint32_t id);
 
-  // Blocks. nullopt: init has ended.
+  // What init has said, without waiting for it.
   Result<std::optional<Event>> next_event();
 
   int control_fd() const { return control_.get(); }
+  int init_pidfd() const { return init_pidfd_.get(); }  // readable when init has ended
+  // Asked before the last events are read, or one could be missed.
+  bool has_ended() const;
   pid_t init_pid() const { return init_; }
   const cgroup::Group& group() const { return group_; }
   const PhaseClock& phases() const { return *phases_; }
   std::optional<Watchdog>& watchdog() { return watchdog_; }
+  bool has_watchdog() const { return watchdog_.has_value(); }
 
   // Ends everything inside and returns what it used.
   rusage end();
+  // After the end, when nothing more is asked about its cgroup.
+  void release_group() { group_ = {}; }
 
  private:
   Jar() = default;
@@ -66,11 +76,14 @@ class Jar {
   std::string workdir_;
   Fd control_;
   pid_t init_ = -1;
+  Fd init_pidfd_;
   cgroup::Group group_;
   std::unique_ptr<PhaseClock> phases_;
   std::optional<Watchdog> watchdog_;
   bool pid_namespace_ = false;
+  bool other_uid_ = false;  // than the caller's
+  bool hung_up_ = false;    // init has; but a fork of the caller's may hide that
   std::uint32_t next_id_ = 1;
 };
 
-}  // namespace belljar
+}  // namespace belljar::launcher

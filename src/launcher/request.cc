@@ -6,7 +6,7 @@
 
 #include "base/syscall.h"
 
-namespace belljar {
+namespace belljar::launcher {
 namespace {
 
 // Where a shell would look for the command.
@@ -26,6 +26,16 @@ std::vector<std::string> paths_to_try(const std::string& command,
   return paths;
 }
 
+std::vector<std::string> overlay(std::vector<std::string> variables,
+                                 const std::vector<std::string>& over) {
+  for (const std::string& variable : over) {
+    const std::string name = variable.substr(0, variable.find('=') + 1);
+    std::erase_if(variables, [&](const std::string& under) { return under.starts_with(name); });
+    variables.push_back(variable);
+  }
+  return variables;
+}
+
 void append(std::string& bytes, const void* data, std::size_t size) {
   bytes.append(static_cast<const char*>(data), size);
 }
@@ -34,9 +44,10 @@ void append(std::string& bytes, const void* data, std::size_t size) {
 
 Result<std::string> encode_spawn(const Command& command, std::uint32_t id,
                                  const std::string& workdir,
-                                 const std::vector<std::string>& environment) {
+                                 const std::vector<std::string>& plans_environment) {
   if (command.arguments.empty() || command.arguments[0].empty())
     return fail("no command to run", 0, "belljar exec -- COMMAND");
+  const std::vector<std::string> environment = overlay(plans_environment, command.environment);
   std::vector<std::string> paths = paths_to_try(command.arguments[0], environment);
   protocol::Spawn spawn{.signal_mask = command.signal_mask,
                         .paths = static_cast<std::uint32_t>(paths.size()),
@@ -46,7 +57,9 @@ Result<std::string> encode_spawn(const Command& command, std::uint32_t id,
                         .leads = command.leads};
   std::string payload;
   append(payload, &spawn, sizeof spawn);
-  payload.append(workdir.empty() ? "/" : workdir).push_back('\0');
+  const std::string& folder = command.folder.empty() ? workdir : command.folder;
+  if (folder.find('\0') != std::string::npos) return fail("a folder holds a NUL byte");
+  payload.append(folder.empty() ? "/" : folder).push_back('\0');
   for (const std::vector<std::string>* list :
        {&std::as_const(paths), &command.arguments, &environment})
     for (const std::string& text : *list) {
@@ -85,4 +98,4 @@ Status send_all(int socket_fd, std::string_view bytes, const std::array<int, 3>*
   return {};
 }
 
-}  // namespace belljar
+}  // namespace belljar::launcher

@@ -5,7 +5,7 @@
 
 #include "launcher/launch.h"
 
-namespace belljar {
+namespace belljar::launcher {
 
 // Header and payload. Fails where the command cannot be expressed (a NUL in an
 // argument, nothing to run, too long).
@@ -16,4 +16,4 @@ Result<std::string> encode_spawn(const Command& command, std::uint32_t id,
 // Sends bytes, with three descriptors on the first of them if given.
 Status send_all(int socket_fd, std::string_view bytes, const std::array<int, 3>* fds);
 
-}  // namespace belljar
+}  // namespace belljar::launcher

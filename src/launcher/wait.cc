@@ -9,27 +9,28 @@
 #include <csignal>
 
 #include "base/syscall.h"
+#include "launcher/verdict.h"
 
-namespace belljar {
+namespace belljar::launcher {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using protocol::Kind;
-using std::chrono::microseconds;
 using std::chrono::milliseconds;
-
-// How long a guest has to go after SIGTERM at its timeout.
-constexpr milliseconds kGrace{2000};
-constexpr milliseconds kWatchEvery{50};
 
 // What a person or a service manager sends to make a program do something.
 constexpr int kForwarded[] = {SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT, SIGUSR1,
-                              SIGUSR2, SIGWINCH, SIGALRM, SIGTSTP};
+                              SIGUSR2, SIGWINCH, SIGALRM, SIGTSTP, SIGCONT};
 
 class Supervisor {
  public:
   Supervisor(const Plan& plan, const Command& command, Jar jar)
-      : plan_(plan), command_(command), jar_(std::move(jar)), began_(Clock::now()) {}
+      : plan_(plan),
+        command_(command),
+        jar_(std::move(jar)),
+        watch_(plan.policy.limits),
+        began_(Clock::now()),
+        gave_terminal_(command.takes_terminal) {}
 
   Status watch_signals() {
     sigset_t signals = supervised_signals();
@@ -41,11 +42,12 @@ class Supervisor {
   Result<Outcome> run() {
     if (plan_.policy.limits.timeout) deadline_ = began_ + *plan_.policy.limits.timeout;
     while (!ended_) {
-      pollfd fds[2] = {{.fd = jar_.control_fd(), .events = POLLIN, .revents = 0},
-                       {.fd = signals_.get(), .events = POLLIN, .revents = 0}};
-      if (retry([&] { return ::poll(fds, 2, next_tick()); }) < 0) return fail("poll", errno);
+      pollfd fds[3] = {{.fd = jar_.control_fd(), .events = POLLIN, .revents = 0},
+                       {.fd = signals_.get(), .events = POLLIN, .revents = 0},
+                       {.fd = jar_.init_pidfd(), .events = POLLIN, .revents = 0}};
+      if (retry([&] { return ::poll(fds, 3, next_tick()); }) < 0) return fail("poll", errno);
       if (fds[1].revents != 0) TRY(forward_signals());
-      if (fds[0].revents != 0) TRY(read_event());
+      TRY(read_events());
       TRY(check_limits());
     }
     return finish();
@@ -59,59 +61,87 @@ class Supervisor {
       auto left = std::chrono::duration_cast<milliseconds>(*deadline_ - Clock::now());
       wait = std::max(left + milliseconds(1), milliseconds(0));
     }
-    if (plan_.watchdog) wait = std::min(wait.value_or(kWatchEvery), kWatchEvery);
+    if (plan_.watchdog) wait = std::min(wait.value_or(LimitWatch::kEvery), LimitWatch::kEvery);
     return wait ? static_cast<int>(wait->count()) : -1;
   }
 
-  Status read_event() {
-    std::optional<Event> event = TRY(jar_.next_event());
-    if (!event) {
-      ended_ = true;
-      return {};
+  Status read_events() {
+    const bool was_the_last = jar_.has_ended();
+    while (!ended_) {
+      std::optional<Event> event = TRY(jar_.next_event());
+      if (!event) break;
+      act_on(*event);
     }
-    switch (event->kind) {
+    ended_ = ended_ || was_the_last;
+    return {};
+  }
+
+  void act_on(const Event& event) {
+    switch (event.kind) {
       case Kind::exited:
-        status_ = static_cast<int>(event->value);
+        status_ = static_cast<int>(event.value);
         ended_ = true;
         break;
       case Kind::failed:
         outcome_.reason = Reason::not_started;
-        outcome_.exec_error = static_cast<int>(event->value);
+        outcome_.exec_error = static_cast<int>(event.value);
         ended_ = true;
         break;
       case Kind::stopped:
-        stop_with_the_guest();
+        guest_stopped(static_cast<int>(event.value));
         break;
       default:
         break;
     }
-    return {};
   }
 
-  // The guest was stopped from its terminal (Ctrl-Z): take the terminal back and
-  // stop too, so that the person's shell sees a stopped job. We go on from here
-  // when it is continued.
-  void stop_with_the_guest() {
-    if (!command_.takes_terminal) return;
+  // The guest was stopped (Ctrl-Z, or it read from the terminal in the background):
+  // take the terminal back and stop too, so that the person's shell sees a stopped
+  // job. The SIGCONT that ends this is waiting when we go on.
+  void guest_stopped(int signal) {
+    // A running job that is brought to the foreground is not told so.
+    const bool wants_terminal = signal == SIGTTIN || signal == SIGTTOU;
+    if (wants_terminal && !gave_terminal_ && may_use_terminal()) return resume();
     take_terminal();
-    ::kill(0, SIGSTOP);
-    resume();
+    if (!command_.has_terminal && !told_to_stop_) return;
+    // While we stop nobody watches the limits, so nothing in the jar may go on.
+    (void)jar_.signal_all(SIGSTOP);                           // as for tell_guest
+    ::kill(command_.has_terminal ? 0 : ::getpid(), SIGSTOP);  // else: in a pipeline, say
+    told_to_stop_ = false;
   }
 
+  // A shell gives a job the terminal before it continues it. Continued in the
+  // background, the guest must not have it.
   void resume() {
-    const bool foreground = ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
-    // Started again in the background, it must not take the terminal.
-    (void)(foreground ? jar_.foreground(kFirst) : jar_.signal(kFirst, SIGCONT));
+    const bool give = may_use_terminal();
+    gave_terminal_ = gave_terminal_ || give;
+    (void)(give ? jar_.foreground(kFirst) : jar_.signal(kFirst, SIGCONT));
+    (void)jar_.signal_all(SIGCONT);  // after it: who reads too early is stopped again
   }
 
-  void take_terminal() const {
-    if (command_.takes_terminal) ::tcsetpgrp(STDIN_FILENO, ::getpgrp());  // SIGTTOU is blocked
+  bool may_use_terminal() const {
+    return command_.has_terminal && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
   }
+
+  // Only what was given: in the background it is the shell's, or another job's.
+  void take_terminal() {
+    if (gave_terminal_) ::tcsetpgrp(STDIN_FILENO, ::getpgrp());  // SIGTTOU is blocked
+    gave_terminal_ = false;
+  }
+
+  // That init cannot be reached means that it has ended, which we read next.
+  void tell_guest(int signal) { (void)jar_.signal(kFirst, signal); }
 
   Status forward_signals() {
     signalfd_siginfo info{};
-    while (::read(signals_.get(), &info, sizeof info) == sizeof info)
-      TRY(jar_.signal(kFirst, static_cast<int>(info.ssi_signo)));
+    while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+      const int signal = static_cast<int>(info.ssi_signo);
+      if (signal == SIGTSTP) told_to_stop_ = true;
+      if (signal == SIGCONT)
+        resume();
+      else
+        tell_guest(signal);
+    }
     return {};
   }
 
@@ -124,83 +154,27 @@ class Supervisor {
       }
       outcome_.reason = Reason::timeout;
       deadline_ = Clock::now() + kGrace;
-      TRY(jar_.signal(kFirst, SIGTERM));
-      return jar_.signal(kFirst, SIGCONT);  // a stopped process would not see it
+      tell_guest(SIGTERM);
+      tell_guest(SIGCONT);  // a stopped process would not see it
+      return {};
     }
-    if (!jar_.watchdog() || Clock::now() - watched_ < kWatchEvery) return {};
-    watched_ = Clock::now();
-    const Limits& limits = plan_.policy.limits;
-    if (limits.memory_mb) {
-      const std::uint64_t limit = *limits.memory_mb << 20;
-      const std::uint64_t used = jar_.watchdog()->memory_bytes(limit);
-      outcome_.peak_memory_kb = std::max(outcome_.peak_memory_kb, std::min(used, limit) / 1024);
-      if (used > limit) over(Reason::out_of_memory);
+    if (std::optional<Reason> passed = watch_.look(jar_)) {
+      outcome_.reason = *passed;
+      ended_ = true;
     }
-    if (limits.cpu_secs && jar_.watchdog()->cpu_time() > std::chrono::seconds(*limits.cpu_secs))
-      over(Reason::cpu_limit);
     return {};
-  }
-
-  void over(Reason reason) {
-    outcome_.reason = reason;
-    ended_ = true;
   }
 
   Outcome finish() {
     take_terminal();
     const rusage used = jar_.end();
-    auto micros = [](const timeval& t) {
-      return std::chrono::seconds(t.tv_sec) + microseconds(t.tv_usec);
-    };
-    outcome_.wall = std::chrono::duration_cast<microseconds>(Clock::now() - began_);
-    outcome_.user_cpu = micros(used.ru_utime);
-    outcome_.system_cpu = micros(used.ru_stime);
-    outcome_.peak_memory_kb =
-        std::max(outcome_.peak_memory_kb, static_cast<std::uint64_t>(used.ru_maxrss));
-    if (auto peak = jar_.group().peak_memory_kb()) outcome_.peak_memory_kb = *peak;
-    judge();
+    outcome_.wall = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began_);
+    outcome_.peak_memory_kb = watch_.peak_memory_kb();
+    add_usage(outcome_, used, jar_);
+    judge(outcome_, status_, &jar_.group());
     outcome_.kept = plan_.kept;
     outcome_.losses = plan_.losses;
-    const PhaseClock& clock = jar_.phases();
-    for (std::size_t i = 1; i < clock.count; ++i)
-      outcome_.phases.emplace_back(clock.names[i],
-                                   microseconds((clock.at[i] - clock.at[i - 1]) / 1000));
     return std::move(outcome_);
-  }
-
-  void judge() {
-    // No status: the jar was ended by us, or from outside.
-    const int status = status_.value_or(SIGKILL);
-    outcome_.by_signal = WIFSIGNALED(status);
-    outcome_.code = outcome_.by_signal ? WTERMSIG(status) : WEXITSTATUS(status);
-    if (outcome_.reason == Reason::not_started) {
-      outcome_.by_signal = false;
-      outcome_.code = outcome_.exec_error == ENOENT || outcome_.exec_error == ENOTDIR ? 127 : 126;
-    } else if (outcome_.reason == Reason::exited) {
-      if (jar_.group().out_of_memory())
-        outcome_.reason = Reason::out_of_memory;
-      else if (outcome_.by_signal)
-        outcome_.reason = outcome_.code == SIGXCPU   ? Reason::cpu_limit
-                          : outcome_.code == SIGXFSZ ? Reason::file_size_limit
-                                                     : Reason::signaled;
-    }
-    switch (outcome_.reason) {
-      case Reason::timeout:
-        outcome_.limits_hit.emplace_back("timeout");
-        break;
-      case Reason::out_of_memory:
-        outcome_.limits_hit.emplace_back("max_memory_mb");
-        break;
-      case Reason::cpu_limit:
-        outcome_.limits_hit.emplace_back("max_cpu_secs");
-        break;
-      case Reason::file_size_limit:
-        outcome_.limits_hit.emplace_back("max_file_sz_mb");
-        break;
-      default:
-        break;
-    }
-    if (jar_.group().pids_limit_hit()) outcome_.limits_hit.emplace_back("max_procs");
   }
 
   static constexpr std::uint32_t kFirst = 1;  // the id of the command
@@ -208,11 +182,13 @@ class Supervisor {
   const Plan& plan_;
   const Command& command_;
   Jar jar_;
+  LimitWatch watch_;
   Fd signals_;
   Clock::time_point began_;
-  Clock::time_point watched_ = began_;  // a guest that has just begun has used nothing
   std::optional<Clock::time_point> deadline_;
   std::optional<int> status_;
+  bool gave_terminal_;         // the guest's group is in the foreground
+  bool told_to_stop_ = false;  // by a SIGTSTP to this process
   bool ended_ = false;
   Outcome outcome_;
 };
@@ -233,51 +209,11 @@ sigset_t supervised_signals() {
   return signals;
 }
 
-Result<Outcome> run(const Plan& plan, const Command& command, Supervision supervision) {
-  return supervise(plan, command, TRY(Jar::start(plan, &command)), supervision);
-}
-
 Result<Outcome> run(const Policy& policy, const Caller& caller, const Command& command,
-                    Supervision supervision,
-                    const std::function<Status(const Plan&)>& about_to_run) {
+                    Supervision supervision, const AboutToRun& about_to_run) {
   Host host = assume_host();
-  for (;;) {
-    Plan plan = TRY(resolve(policy, host, caller));
-    TRY(refuse_lost_promises(plan));
-    TRY(about_to_run(plan));
-    Result<Jar> jar = Jar::start(plan, &command);
-    if (!jar && !host.measured) {
-      host = probe_host();
-      continue;
-    }
-    if (!jar) return std::unexpected(jar.error());
-    return supervise(plan, command, std::move(*jar), supervision);
-  }
+  Started started = TRY(start(policy, caller, host, &command, about_to_run));
+  return supervise(started.plan, command, std::move(started.jar), supervision);
 }
 
-std::string_view name(Reason reason) {
-  switch (reason) {
-    case Reason::exited:
-      return "exited";
-    case Reason::signaled:
-      return "signaled";
-    case Reason::timeout:
-      return "timeout";
-    case Reason::out_of_memory:
-      return "out of memory";
-    case Reason::cpu_limit:
-      return "cpu limit";
-    case Reason::file_size_limit:
-      return "file size limit";
-    case Reason::not_started:
-      return "not started";
-  }
-  return "?";
-}
-
-int Outcome::exit_code() const {
-  if (reason == Reason::timeout) return 124;
-  return by_signal ? 128 + code : code;
-}
-
-}  // namespace belljar
+}  // namespace belljar::launcher

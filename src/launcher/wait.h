@@ -1,11 +1,10 @@
-// run: start a plan, watch over it, and say how it ended.
+// run: start one command in a jar, watch over it, and say how it ended. For a program
+// that is the supervisor: it can share its terminal and its signals with the guest.
 #pragma once
 
-#include <functional>
+#include "launcher/start.h"
 
-#include "launcher/launch.h"
-
-namespace belljar {
+namespace belljar::launcher {
 
 struct Supervision {
   // Pass the signals that ask a program to do something on to the guest, and
@@ -17,13 +16,7 @@ struct Supervision {
 // The signals a forwarding supervisor takes care of.
 sigset_t supervised_signals();
 
-Result<Outcome> run(const Plan& plan, const Command& command, Supervision supervision = {});
-
-// Plans for a host that is supposed to have everything, and only if that does not
-// start looks at what this one really has and plans again. `about_to_run` sees the
-// plan before each try, and may refuse it.
 Result<Outcome> run(const Policy& policy, const Caller& caller, const Command& command,
-                    Supervision supervision,
-                    const std::function<Status(const Plan&)>& about_to_run);
+                    Supervision supervision, const AboutToRun& about_to_run);
 
-}  // namespace belljar
+}  // namespace belljar::launcher

@@ -16,7 +16,7 @@
 #include "base/child.h"
 #include "base/syscall.h"
 
-namespace belljar {
+namespace belljar::launcher {
 namespace {
 
 constexpr int kCounters = 3;
@@ -58,16 +58,35 @@ std::uint64_t share_of_memory(int proc_fd, const std::string& pid, std::uint64_t
   return at == text.npos ? resident : number(word(std::string_view(text).substr(at), 1)) * 1024;
 }
 
-}  // namespace
-
-template <class F>
-void Watchdog::each_process(F&& f) {
-  Fd copy(::openat(proc_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!copy) return;
-  std::unique_ptr<DIR, int (*)(DIR*)> dir(::fdopendir(copy.release()), ::closedir);
+// The numbered entries of a folder of /proc.
+std::vector<std::string> numbers_in(int dir_fd, const char* path) {
+  std::vector<std::string> names;
+  Fd folder(::openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) return names;  // it has just ended
+  std::unique_ptr<DIR, int (*)(DIR*)> dir(::fdopendir(folder.release()), ::closedir);
   while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr)
     if (std::isdigit(static_cast<unsigned char>(entry->d_name[0])) != 0)
-      f(std::string(entry->d_name));
+      names.emplace_back(entry->d_name);
+  return names;
+}
+
+}  // namespace
+
+void Watchdog::add_descendants(const std::string& pid, std::vector<std::string>& pids) const {
+  pids.push_back(pid);
+  const std::string tasks = pid + "/task";
+  for (const std::string& task : numbers_in(proc_.get(), tasks.c_str())) {
+    const std::string children = read_at(proc_.get(), tasks + "/" + task + "/children");
+    for (int i = 0; !word(children, i).empty(); ++i)
+      add_descendants(std::string(word(children, i)), pids);
+  }
+}
+
+std::vector<std::string> Watchdog::processes() const {
+  if (init_ == 0) return numbers_in(proc_.get(), ".");
+  std::vector<std::string> pids;
+  add_descendants(std::to_string(init_), pids);
+  return pids;
 }
 
 std::uint64_t Watchdog::memory_bytes(std::uint64_t limit) {
@@ -87,34 +106,34 @@ std::uint64_t Watchdog::memory_bytes(std::uint64_t limit) {
   }
 
   std::uint64_t resident = 0;
-  each_process([&](const std::string& pid) {
+  for (const std::string& pid : processes())
     resident += number(word(read_at(proc_.get(), pid + "/statm"), 1)) * page_size();
-  });
   if (resident + other <= limit) return resident + other;
 
   std::uint64_t shares = 0;
-  each_process([&](const std::string& pid) {
+  for (const std::string& pid : processes()) {
     std::uint64_t own = number(word(read_at(proc_.get(), pid + "/statm"), 1)) * page_size();
     shares += share_of_memory(proc_.get(), pid, own);
-  });
+  }
   return shares + other;
 }
 
 std::chrono::milliseconds Watchdog::cpu_time() {
   static const auto ticks_per_second = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
   std::uint64_t ticks = 0;
-  each_process([&](const std::string& pid) {
+  const std::string init = std::to_string(init_ == 0 ? 1 : init_);
+  for (const std::string& pid : processes()) {
     std::string text = read_at(proc_.get(), pid + "/stat");
     std::string_view after_name =
         std::string_view(text).substr(std::min(text.rfind(')') + 1, text.size()));
     // Counted from the state: utime and stime are 11 and 12, the reaped children's 13, 14.
-    const int last = pid == "1" ? 14 : 12;
+    const int last = pid == init ? 14 : 12;
     for (int field = 11; field <= last; ++field) ticks += number(word(after_name, field));
-  });
+  }
   return std::chrono::milliseconds(ticks * 1000 / ticks_per_second);
 }
 
-Result<Watchdog> Watchdog::receive(int control_fd) {
+Result<Watchdog> Watchdog::receive(int control_fd, int init) {
   char byte = 0;
   iovec part{&byte, 1};
   alignas(cmsghdr) char control[CMSG_SPACE(kCounters * sizeof(int))] = {};
@@ -130,6 +149,7 @@ Result<Watchdog> Watchdog::receive(int control_fd) {
   int fds[kCounters];
   std::memcpy(fds, CMSG_DATA(rights), sizeof fds);
   Watchdog watchdog;
+  watchdog.init_ = init;
   watchdog.proc_ = Fd(fds[0]);
   watchdog.tmpfs_ = Fd(fds[1]);
   watchdog.shared_memory_ = Fd(fds[2]);
@@ -158,4 +178,4 @@ void hand_out_counters(int control_fd, const Child& child) noexcept {
   child.must(::sendmsg(control_fd, &message, MSG_NOSIGNAL) == 1, "hand out the jar's counters");
 }
 
-}  // namespace belljar
+}  // namespace belljar::launcher

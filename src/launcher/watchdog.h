@@ -9,26 +9,33 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "base/fd.h"
 
 namespace belljar {
-
 class Child;
+}
+
+namespace belljar::launcher {
 
 class Watchdog {
  public:
   // Takes the descriptors that the child handed out.
-  static Result<Watchdog> receive(int control_fd);
+  // `init`: where the jar sees the host's /proc, its processes are init and what
+  // descends from it; else 0, and its own /proc lists them.
+  static Result<Watchdog> receive(int control_fd, int init);
 
   // At least the limit's worth of precision: below `limit` it may be an upper bound.
   std::uint64_t memory_bytes(std::uint64_t limit);
   std::chrono::milliseconds cpu_time();
 
  private:
-  template <class F>
-  void each_process(F&& f);
-  Fd proc_;  // the jar's own /proc: lists its processes and no others
+  std::vector<std::string> processes() const;
+  void add_descendants(const std::string& pid, std::vector<std::string>& pids) const;
+  int init_ = 0;
+  Fd proc_;
   Fd tmpfs_;
   Fd shared_memory_;  // /proc/sysvipc/shm, which shows the namespace it was opened in
 };
@@ -36,4 +43,4 @@ class Watchdog {
 // The child's side: after the view is there, before anything is dropped.
 void hand_out_counters(int control_fd, const Child& child) noexcept;
 
-}  // namespace belljar
+}  // namespace belljar::launcher

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <linux/securebits.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -19,6 +20,13 @@ bool write_proc(const char* path, const char* text, std::size_t size) noexcept {
   return file && ::write(file.get(), text, size) == static_cast<ssize_t>(size);
 }
 
+bool has_admin() {
+  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  __user_cap_data_struct data[2] = {};
+  return ::syscall(SYS_capget, &header, data) == 0 &&
+         (data[0].effective & (1U << CAP_SYS_ADMIN)) != 0;
+}
+
 std::string self_map(id_t id) { return std::to_string(id) + " " + std::to_string(id) + " 1"; }
 
 }  // namespace
@@ -30,12 +38,21 @@ Support probe() {
     if (::syscall(SYS_unshare, CLONE_NEWUSER | CLONE_NEWUTS) < 0) return errno;
     return ::sethostname("belljar", 7) == 0 ? 0 : errno;
   });
-  return {.root = ::geteuid() == 0, .user_namespaces = tried.ok(), .why_not = tried.reason()};
+  Support support = assume();
+  support.user_namespaces = tried.ok();
+  support.why_not = tried.reason();
+  return support;
 }
 
-Support assume() { return {.root = ::geteuid() == 0}; }
+Support assume() {
+  const bool root = ::geteuid() == 0;
+  return {.root = root, .powerless = root && !has_admin(), .user_namespaces = true, .why_not = {}};
+}
 
-std::optional<Plan> resolve(const Policy&, const Support& host) {
+Result<std::optional<Plan>> resolve(const Support& host) {
+  if (host.powerless)
+    return fail("root without CAP_SYS_ADMIN can neither mount nor give the guest another uid", 0,
+                "run belljar as an ordinary user of this container");
   Plan plan{.root = host.root,
             .user_namespace = host.user_namespaces,
             .uid = ::geteuid(),

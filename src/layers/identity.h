@@ -27,7 +27,8 @@ namespace belljar::identity {
 inline constexpr uid_t kFirstJarUid = 1879048192;
 
 struct Support {
-  bool root = false;  // the caller is
+  bool root = false;       // the caller is
+  bool powerless = false;  // root, but without CAP_SYS_ADMIN, as in a container
   bool user_namespaces = true;
   std::string why_not;  // when they are missing
 };
@@ -44,7 +45,7 @@ struct Plan {
 Support probe();
 Support assume();  // without trying
 // nullopt: the guest stays who the caller is, with no namespace of its own.
-std::optional<Plan> resolve(const Policy& policy, const Support& host);
+Result<std::optional<Plan>> resolve(const Support& host);
 // The parent's part, where the caller is root: the jar's uid, from its init's pid.
 Status map(const Plan& plan, pid_t init, uid_t jar_uid);
 void apply(const Plan& plan, uid_t jar_uid, const Child& child) noexcept;

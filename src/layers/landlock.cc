@@ -87,7 +87,7 @@ std::optional<Plan> resolve(const Policy& policy, const Layout& layout, const Su
   return plan;
 }
 
-void apply(const Plan& plan, const Child& child) noexcept {
+void apply(const Plan& plan, int terminal_fd, const Child& child) noexcept {
   const LandlockRuleset attr{.handled_access_fs = plan.handled_fs,
                              .handled_access_net = plan.handled_net,
                              .scoped = plan.scoped};
@@ -103,6 +103,13 @@ void apply(const Plan& plan, const Child& child) noexcept {
     child.must(::syscall(SYS_landlock_add_rule, ruleset.get(), LANDLOCK_RULE_PATH_BENEATH, &beneath,
                          0) == 0,
                "landlock: add_rule", rule.path.c_str());
+  }
+  if (terminal_fd >= 0) {
+    const landlock_path_beneath_attr terminal{
+        .allowed_access = kUse & kFileRights & plan.handled_fs, .parent_fd = terminal_fd};
+    child.must(::syscall(SYS_landlock_add_rule, ruleset.get(), LANDLOCK_RULE_PATH_BENEATH,
+                         &terminal, 0) == 0,
+               "landlock: add the terminal");
   }
   // The kernel refuses restrict_self without this, as it does seccomp filters.
   child.must(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "landlock: no_new_privs");

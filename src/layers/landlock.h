@@ -42,6 +42,8 @@ Support probe();
 // `view`: the guest has a root of its own, whose private parts get rules too.
 std::optional<Plan> resolve(const Policy& policy, const Layout& layout, const Support& host,
                             bool view);
-void apply(const Plan& plan, const Child& child) noexcept;
+// `terminal_fd`: the guest's own terminal, which it may open again by /dev/stderr
+// and the like; or -1.
+void apply(const Plan& plan, int terminal_fd, const Child& child) noexcept;
 
 }  // namespace belljar::landlock

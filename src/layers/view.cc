@@ -15,9 +15,11 @@ namespace {
 // Every bound tree: no set-id programs, no devices.
 constexpr std::uint64_t kTreeFlags = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 
+// A symlink is a thing to mount as well, and to mount on: then it cannot be changed.
 int open_tree(int at_fd, const char* path, unsigned flags) noexcept {
   return static_cast<int>(
-      ::syscall(SYS_open_tree, at_fd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | flags));
+      ::syscall(SYS_open_tree, at_fd, path,
+                OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW | flags));
 }
 
 bool set_flags(int mount_fd, std::uint64_t flags, unsigned how) noexcept {
@@ -156,16 +158,16 @@ class Builder {
 
  private:
   void attach(int mount_fd, const Op& op) noexcept {
-    if (op.verify_target) {
-      Fd target(open_inside(op.target.c_str()));
-      child_.must(bool(target), "view: open target", op.target.c_str());
-      if (!same_inode(target.get(), op))
-        child_.die(ESTALE, "view: path changed since it was checked", op.target.c_str());
-      child_.must(move_to(mount_fd, target.get(), "", MOVE_MOUNT_T_EMPTY_PATH), "view: mount on",
-                  op.target.c_str());
+    const char* target = op.target.c_str();
+    if (!op.in_tree) {
+      child_.must(move_to(mount_fd, AT_FDCWD, target, 0), "view: mount on", target);
     } else {
-      child_.must(move_to(mount_fd, AT_FDCWD, op.target.c_str(), 0), "view: mount on",
-                  op.target.c_str());
+      Fd found(open_inside(target));
+      child_.must(bool(found), "view: open target", target);
+      if (op.verify_target && !same_inode(found.get(), op))
+        child_.die(ESTALE, "view: path changed since it was checked", target);
+      child_.must(move_to(mount_fd, found.get(), "", MOVE_MOUNT_T_EMPTY_PATH), "view: mount on",
+                  target);
     }
     ::close(mount_fd);
   }

@@ -30,6 +30,7 @@ struct Support {
   bool idmap = true;  // mounts can be shown under another owner (root only)
   std::string why_no_mounts;
   std::string why_no_proc;
+  std::string why_no_idmap;
 };
 
 enum class Step {
@@ -58,7 +59,8 @@ struct Op {
   bool writable = false;
   bool device = false;
   bool owned = false;
-  bool verify_target = false;  // the target lies in a bound tree: it must be this inode
+  bool in_tree = false;        // the target lies in a tree of the host: no symlink is followed
+  bool verify_target = false;  // and it must be this inode
   bool directory = true;
   dev_t dev = 0;
   ino_t ino = 0;
@@ -73,7 +75,8 @@ struct Plan {
   std::string tmpfs_options;
 };
 
-Support probe();
+// `workdir`: where the caller's files are, since idmapping depends on the file system.
+Support probe(const std::string& workdir);
 // `tmpfs_mb`: how much the private folders may hold; 0 is the kernel's default.
 Plan resolve(const Layout& layout, const Support& host, std::uint64_t tmpfs_mb);
 

@@ -10,6 +10,8 @@
 #include <set>
 
 #include "base/probe.h"
+#include "layers/identity.h"
+#include "layers/idmap.h"
 #include "layers/view.h"
 
 namespace belljar::view {
@@ -66,6 +68,7 @@ class Writer {
   }
   void mount(std::string_view inside, Op op, bool is_host_tree) {
     op.target = relative(inside);
+    op.in_tree = on_host_tree(inside);
     add(std::move(op));
     mounted_.emplace_back(inside, is_host_tree);
   }
@@ -83,7 +86,9 @@ class Writer {
 };
 
 void add_place(Writer& writer, const Place& place) {
-  const bool on_host = writer.on_host_tree(place.inside);
+  // A path taken away again is the very one the plan looked at, wherever it shows.
+  const bool same_file = place.inside == place.path || place.pin || place.access == Access::hide ||
+                         place.access == Access::protect;
   Op op{.step = Step::bind,
         .target = {},
         .source = place.path,
@@ -91,7 +96,7 @@ void add_place(Writer& writer, const Place& place) {
         .writable = place.access == Access::write,
         .device = place.device,
         .owned = place.owned,
-        .verify_target = on_host && place.inside == place.path,
+        .verify_target = same_file,
         .directory = place.is_dir(),
         .dev = place.st.st_dev,
         .ino = place.st.st_ino};
@@ -165,9 +170,17 @@ int mount_proc_in_grandchild() {
   return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 }
 
+int show_as_somebody_elses(const std::string& path) {
+  const Fd tree(static_cast<int>(
+      ::syscall(SYS_open_tree, AT_FDCWD, path.c_str(), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));
+  if (!tree) return errno;
+  Status shown = idmap::Maps(identity::kFirstJarUid).show(tree.get(), path);
+  return shown ? 0 : shown.error().err;
+}
+
 }  // namespace
 
-Support probe() {
+Support probe(const std::string& workdir) {
   Support support;
   Tried mounts = try_in_child([] {
     return in_new_namespaces([] {
@@ -179,6 +192,11 @@ Support probe() {
   Tried proc = try_in_child([] { return in_new_namespaces(mount_proc_in_grandchild); });
   support.proc = proc.ok();
   support.why_no_proc = proc.reason();
+  if (::geteuid() == 0) {
+    Tried idmap = try_in_child([&] { return show_as_somebody_elses(workdir); });
+    support.idmap = idmap.ok();
+    support.why_no_idmap = idmap.reason();
+  }
   return support;
 }
 

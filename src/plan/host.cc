@@ -2,9 +2,9 @@
 
 namespace belljar {
 
-Host probe_host() {
+Host probe_host(const Caller& caller) {
   return {.identity = identity::probe(),
-          .view = view::probe(),
+          .view = view::probe(caller.cwd.empty() ? "/" : caller.cwd),
           .net = net::probe(),
           .landlock = landlock::probe(),
           .seccomp = seccomp::probe(),

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/file.h"
+#include "plan/exceptions.h"
 #include "plan/paths.h"
 #include "plan/scratch.h"
 #include "plan/toolchains.h"
@@ -50,6 +51,11 @@ class Builder {
         root_(options.root) {}
 
   Result<Layout> build() {
+    // By its real name, since mounts are made without following symlinks.
+    Result<Traced> home = tracer_.trace(caller_.home);
+    home_ = home ? home->path : caller_.home;
+    if (home)
+      for (Link& link : home->links) add_link(std::move(link));
     layout_.whole_root = files_.reads == Reads::everything;
     layout_.root_writable = files_.writes_everything && layout_.whole_root;
     layout_.own_dev = !layout_.root_writable;
@@ -61,14 +67,14 @@ class Builder {
     TRY(add_tmp());
     TRY(add_cache());
     TRY(add_credentials());
-    if (layout_.whole_root && !files_.other_homes) hide_homes();
+    if (layout_.whole_root && !files_.other_homes) empty("/home");
+    if (layout_.whole_root && !files_.services) empty("/run");
     if (!options_.view) TRY(do_without_view());
     drop_covered();
     TRY(add_exceptions());
     TRY(open_places());
     if (files_.reads == Reads::runtime) add_minimal_etc();
     if (root_ && options_.view) add_jar_user();
-    layout_.lost_exceptions = lost_exception_;
     std::ranges::stable_sort(layout_.places, {}, [](const Place& p) { return p.inside.size(); });
     return std::move(layout_);
   }
@@ -105,7 +111,7 @@ class Builder {
     if (files_.reads == Reads::runtime)
       for (const char* path : kRuntime) add_if_there(path);
     // Often a symlink into /run, which is not shown.
-    if (files_.reads == Reads::system && policy_.network == Network::full)
+    if (files_.reads != Reads::runtime && policy_.network == Network::full)
       add_if_there("/etc/resolv.conf");
     if (!layout_.own_dev) return;
     for (const char* path : kDevices) {
@@ -159,7 +165,8 @@ class Builder {
       if (grant.access == Access::write) TRY(make_missing(grant.path));
       Status added = add(grant.path, grant.access, grant.from, Asked::by_name);
       if (!added)
-        TRY(complain(grant.from + ": " + grant.path + " cannot be opened", added.error()));
+        TRY(complain(layout_, policy_, grant.from + ": " + grant.path + " cannot be opened",
+                     added.error().err));
     }
     return {};
   }
@@ -181,15 +188,8 @@ class Builder {
     return {};
   }
 
-  // Something that was asked for is not there: said, and in mode `on` refused.
-  Status complain(std::string what, const Error& error) {
-    if (policy_.mode == Mode::on) return fail(std::move(what), error.err);
-    layout_.warnings.push_back(Error{std::move(what), error.err, {}}.message());
-    return {};
-  }
-
   Status add_home() {
-    const std::string inside = files_.home_inside.empty() ? caller_.home : files_.home_inside;
+    const std::string inside = files_.home_inside.empty() ? home_ : files_.home_inside;
     layout_.home = inside;
     if (!files_.home_dir.empty()) {
       TRY(make_missing(files_.home_dir));
@@ -214,7 +214,9 @@ class Builder {
     if (!files_.private_tmp) return {};
     layout_.tmp = "/tmp";
     if (is_granted("/tmp")) return {};
-    layout_.private_dirs.push_back({"/tmp", 01777});
+    Result<Traced> traced = tracer_.trace("/tmp");
+    const bool by_real_name = layout_.whole_root && traced;
+    layout_.private_dirs.push_back({by_real_name ? traced->path : "/tmp", 01777});
     if (!layout_.whole_root) layout_.links.push_back({"/var/tmp", "/tmp"});
     return {};
   }
@@ -250,7 +252,7 @@ class Builder {
     if (!S_ISREG(place.st.st_mode) && !place.is_dir())
       return fail("credential: " + credential.source + " is neither a file nor a folder");
     for (const char* store : {"/.ssh", "/.aws", "/.gnupg", "/.config/gcloud", "/.kube", "/.docker"})
-      if (place.path == caller_.home + store)
+      if (place.path == home_ + store)
         layout_.warnings.push_back("credential: all of " + place.path +
                                    " is shown; mount the one file that is needed");
     return {};
@@ -272,7 +274,7 @@ class Builder {
   // Without a root of its own the guest's private folders are real ones, made for
   // it and removed after it; TMPDIR and HOME lead there.
   Status do_without_view() {
-    if (!layout_.private_dirs.empty()) {
+    if (!layout_.private_dirs.empty() && options_.make_folders) {
       std::string scratch = TRY(make_scratch_folder());
       layout_.leftovers.add_scratch(scratch);
       for (PrivateDir& dir : std::exchange(layout_.private_dirs, {})) {
@@ -300,11 +302,11 @@ class Builder {
     });
   }
 
-  // With the whole root shown, other people's homes are not; the caller's own is
-  // as the policy says.
-  void hide_homes() {
-    struct stat st{};
-    if (::stat("/home", &st) == 0) layout_.private_dirs.push_back({"/home", 0755});
+  // With the whole root shown, this folder is not, but for what is granted in it:
+  // other people's homes, the sockets of services.
+  void empty(const char* folder) {
+    Result<Traced> traced = tracer_.trace(folder);
+    if (traced) layout_.private_dirs.push_back({traced->path, 0755});
   }
 
   const Place* nearest_above(const Place& below) const {
@@ -360,91 +362,12 @@ class Builder {
   }
 
   // ---- hide and protect ----
-  // The place that shows a path of the host, if any does.
-  const Place* shown_by(std::string_view path) const {
-    const Place* nearest = nullptr;
-    for (const Place& place : layout_.places)
-      if (place.access != Access::hide && is_below(path, place.path) &&
-          (nearest == nullptr || place.path.size() >= nearest->path.size()))
-        nearest = &place;
-    return nearest;
-  }
-
   Status add_exceptions() {
-    for (const Grant& grant : files_.grants) {
-      if (grant.access == Access::hide) TRY(hide(grant.path, grant.from));
-      if (grant.access == Access::protect) TRY(protect(grant.path));
-    }
-    for (const std::string& pattern : files_.hide_globs)
-      for (const std::string& path : expand_glob(pattern)) TRY(hide(path, "hide"));
-    for (const std::string& pattern : files_.protect_globs)
-      for (const std::string& path : expand_glob(pattern)) TRY(protect(path));
-    for (const std::string& path : secrets_) TRY(hide(path, "secret"));
-    return {};
-  }
-
-  Status hide(const std::string& path, const std::string& from) {
-    if (!options_.view) {
-      lost_exception_ = lost_exception_ || from != "secret";
-      return {};
-    }
-    Result<Traced> traced = tracer_.trace(path);
-    if (!traced) return {};  // what is not there needs no hiding
-    if (traced->path == caller_.home && from == "profile") return {};
-    const Place* shown = shown_by(traced->path);
-    if (shown == nullptr && !layout_.whole_root) return {};
-    const std::string tree = shown != nullptr ? shown->path : "/";
-    TRY(add_exception(traced->path, Access::hide, from, shown));
-    const struct stat st = layout_.places.back().st;
-    if (!S_ISREG(st.st_mode) || st.st_nlink < 2) return {};
-    // The same file under another name is the same secret.
-    OtherNames names = other_names(st, tree);
-    for (const std::string& other : names.paths)
-      if (other != traced->path) TRY(add_exception(other, Access::hide, from, shown_by(other)));
-    if (!names.complete || names.paths.size() < st.st_nlink)
-      TRY(complain("hide: " + path + " has other names that were not found, which are not hidden",
-                   {}));
-    return {};
-  }
-
-  Status protect(const std::string& path) {
-    lost_exception_ = lost_exception_ || !options_.view;
-    if (!options_.view) return {};
-    Result<Traced> traced = tracer_.trace(path);
-    if (!traced)
-      return complain("protect: " + path + " does not exist and cannot be protected",
-                      traced.error());
-    const Place* shown = shown_by(traced->path);
-    const bool writable = shown != nullptr ? shown->access == Access::write : layout_.root_writable;
-    if (!writable) return {};
-    // Moving a folder above would take the mount along, and a new one could be
-    // put in its place. A mount point cannot be moved, so each becomes one.
-    const std::string tree = shown != nullptr ? shown->path : "/";
-    for (std::size_t slash = traced->path.rfind('/'); slash > tree.size() && slash != 0;
-         slash = traced->path.rfind('/', slash - 1)) {
-      std::string above = traced->path.substr(0, slash);
-      if (is_below(above, tree) && above != tree && !is_place(above)) {
-        TRY(add_exception(above, Access::write, "protect", shown_by(above)));
-        layout_.places.back().pin = true;
-      }
-    }
-    return add_exception(traced->path, Access::protect, "protect", shown_by(traced->path));
-  }
-
-  bool is_place(std::string_view path) const {
-    return std::ranges::any_of(layout_.places, [&](const Place& p) { return p.path == path; });
-  }
-
-  Status add_exception(const std::string& path, Access access, const std::string& from,
-                       const Place* shown) {
-    std::string inside = path;
-    bool owned = false;
-    if (shown != nullptr) {
-      inside = shown->inside + path.substr(shown->path == "/" ? 0 : shown->path.size());
-      owned = shown->owned;
-    }
-    TRY(add(path, access, from, Asked::found, std::move(inside)));
-    layout_.places.back().owned = owned && access != Access::hide;
+    if (options_.view) return belljar::add_exceptions(layout_, policy_, tracer_, home_, secrets_);
+    layout_.lost_exceptions = std::ranges::any_of(files_.grants, [](const Grant& grant) {
+      return grant.access == Access::hide || grant.access == Access::protect;
+    });
+    layout_.lost_exceptions |= !files_.hide_globs.empty() || !files_.protect_globs.empty();
     return {};
   }
 
@@ -487,9 +410,9 @@ class Builder {
   LayoutOptions options_;
   bool root_;
   Tracer tracer_;
+  std::string home_;
   Layout layout_;
   std::vector<std::string> secrets_;
-  bool lost_exception_ = false;
 };
 
 }  // namespace

@@ -151,30 +151,46 @@ std::vector<std::string> expand_glob(std::string_view pattern) {
   return std::move(globber.found);
 }
 
-OtherNames other_names(const struct stat& file, const std::string& tree) {
-  OtherNames names;
+namespace {
+
+// Every entry of a tree that is not a folder. False: there were too many.
+template <class F>
+bool walk(const std::string& tree, F&& f) {
   std::vector<std::string> folders{tree};
   std::size_t looked_at = 0;
   while (!folders.empty()) {
     std::string folder = std::move(folders.back());
     folders.pop_back();
     each_entry(folder, [&](std::string_view name, unsigned char type) {
-      if (++looked_at >= kMaxWalk) {
-        names.complete = false;
-        return;
-      }
+      if (++looked_at >= kMaxWalk) return;
       std::string path = join(folder, name);
-      if (is_dir(path, type)) {
-        folders.push_back(std::move(path));
-        return;
-      }
       struct stat st{};
-      if (::lstat(path.c_str(), &st) == 0 && st.st_dev == file.st_dev && st.st_ino == file.st_ino)
-        names.paths.push_back(std::move(path));
+      if (is_dir(path, type))
+        folders.push_back(std::move(path));
+      else if (::lstat(path.c_str(), &st) == 0)
+        f(path, st);
     });
-    if (!names.complete) break;
+    if (looked_at >= kMaxWalk) return false;
   }
+  return true;
+}
+
+}  // namespace
+
+OtherNames other_names(const struct stat& file, const std::string& tree) {
+  OtherNames names;
+  names.complete = walk(tree, [&](const std::string& path, const struct stat& st) {
+    if (st.st_dev == file.st_dev && st.st_ino == file.st_ino) names.paths.push_back(path);
+  });
   return names;
+}
+
+std::vector<LinkedFile> linked_files(const std::string& tree) {
+  std::vector<LinkedFile> files;
+  walk(tree, [&](const std::string& path, const struct stat& st) {
+    if (S_ISREG(st.st_mode) && st.st_nlink > 1) files.push_back({path, st});
+  });
+  return files;
 }
 
 }  // namespace belljar

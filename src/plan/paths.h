@@ -54,4 +54,11 @@ struct OtherNames {
 };
 OtherNames other_names(const struct stat& file, const std::string& tree);
 
+// The files of a tree that have more than one name.
+struct LinkedFile {
+  std::string path;
+  struct stat st{};
+};
+std::vector<LinkedFile> linked_files(const std::string& tree);
+
 }  // namespace belljar

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "belljar/caller.h"
 #include "belljar/outcome.h"
 #include "layers/cgroup.h"
 #include "layers/identity.h"
@@ -31,17 +32,10 @@ struct Host {
 };
 
 // Tries everything: some milliseconds.
-Host probe_host();
+Host probe_host(const Caller& caller);
 // Supposes that namespaces and seccomp work, so that a launch need not wait for
 // probes: where that is wrong the launch fails, and the caller probes then.
 Host assume_host();
-
-// What of the caller's surroundings a plan depends on.
-struct Caller {
-  std::string home;
-  std::string cwd;
-  std::vector<std::string> environment;  // NAME=value
-};
 
 struct Plan {
   Policy policy;
@@ -54,6 +48,7 @@ struct Plan {
   std::optional<cgroup::Plan> cgroup;
   bool outside_proc = false;  // the guest sees the host's /proc
   bool watchdog = false;      // the supervisor sums memory and CPU, where no cgroup does
+  bool no_memfd = false;      // the filter refuses what the watchdog could not count
   std::optional<landlock::Plan> landlock;
   std::optional<seccomp::Plan> seccomp;
   std::vector<std::string> environment;

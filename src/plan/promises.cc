@@ -29,6 +29,14 @@ class Judge {
                : "there is no Landlock behind the mounts",
            "boot with lsm=landlock,… or a newer kernel");
     }
+    if (plan_.view && host_.identity.root && !host_.view.idmap) {
+      std::string what = "your files cannot be shown as the guest's own (" +
+                         host_.view.why_no_idmap +
+                         "), so it may use them only as far as everybody may";
+      plan_.warnings.push_back(what);
+      lose(Promise::files, false, std::move(what),
+           "a file system that can be idmapped, or run belljar as an ordinary user");
+    }
     if (plan_.view || !plan_.landlock) return;
     if (plan_.landlock->abi < 3)
       lose(Promise::files, true, "Landlock before ABI 3 does not stop a file from being emptied",
@@ -121,6 +129,9 @@ class Judge {
            "delegate a cgroup: systemd-run --user --scope -p Delegate=yes belljar …");
     else
       keep(Promise::limits, std::move(layers));
+    if (limits.memory_mb && plan_.watchdog && !plan_.no_memfd)
+      lose(Promise::limits, false, "memory that a guest keeps in memfds is not counted",
+           "delegate a cgroup, or require the limits: --sandbox=on");
   }
 
   void syscalls() {

@@ -23,7 +23,7 @@ Result<Plan> resolve(const Policy& policy, const Host& host, const Caller& calle
                 "use network = \"full\", \"loopback\" or \"none\"");
   Plan plan;
   plan.policy = policy;
-  plan.identity = identity::resolve(policy, host.identity);
+  plan.identity = TRY(identity::resolve(host.identity));
   // Namespaces take either root or a user namespace to make them in.
   const bool namespaces = plan.identity.has_value();
   const bool view = namespaces && host.view.mounts;
@@ -40,12 +40,12 @@ Result<Plan> resolve(const Policy& policy, const Host& host, const Caller& calle
   if (namespaces) plan.net = net::resolve(policy, host.net);
   plan.rlimit = rlimit::resolve(policy, namespaces);
   plan.cgroup = cgroup::resolve(policy, host.cgroup);
-  plan.watchdog = !plan.cgroup && view && host.view.proc && plan.layout.own_dev &&
+  plan.watchdog = !plan.cgroup && view && plan.layout.own_dev &&
                   (policy.limits.memory_mb || policy.limits.cpu_secs);
   plan.landlock = landlock::resolve(policy, plan.layout, host.landlock, view);
-  const bool uncounted =
+  plan.no_memfd =
       policy.limits.memory_mb && !plan.cgroup && policy.need(Promise::limits) == Need::required;
-  plan.seccomp = TRY(seccomp::resolve(policy, host.seccomp, {.no_memfd = uncounted}));
+  plan.seccomp = TRY(seccomp::resolve(policy, host.seccomp, {.no_memfd = plan.no_memfd}));
   plan.environment = env::resolve(policy, caller.environment,
                                   {plan.layout.home, plan.layout.tmp, plan.layout.cache});
   plan.warnings = plan.layout.warnings;

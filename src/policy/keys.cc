@@ -186,6 +186,9 @@ std::string_view nearest(std::string_view wrong, std::span<const std::string_vie
   std::string_view best;
   std::size_t best_distance = wrong.size() / 3 + 2;
   for (std::string_view name : names) {
+    // Already too far by length alone: what a stranger's file holds may be huge.
+    if (std::max(wrong.size(), name.size()) - std::min(wrong.size(), name.size()) >= best_distance)
+      continue;
     std::size_t d = distance(wrong, name);
     if (d < best_distance) {
       best = name;

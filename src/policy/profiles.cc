@@ -104,6 +104,7 @@ const Profile kProfiles[] = {
       .files = {.reads = Reads::everything,
                 .writes_everything = true,
                 .other_homes = true,
+                .services = true,
                 .home = Home::caller,
                 .private_tmp = false},
       .network = Network::full,
@@ -144,7 +145,7 @@ const Profile kProfiles[] = {
       .needs = kNeedsDeveloper,
       .files = {.reads = Reads::everything,
                 .grants = {hidden("/etc/shadow"), hidden("/etc/shadow-"), hidden("/etc/gshadow"),
-                           hidden("/etc/gshadow-"), hidden("/root"), hidden("/run")}},
+                           hidden("/etc/gshadow-"), hidden("/root")}},
       .network = Network::full,
       .environment = {.pass = {"PATH", "HOME", "TMPDIR", "LANG", "TERM"}, .system_path_only = true},
       .limits = kLimits,
@@ -179,8 +180,11 @@ void apply_exceptions(Files& files, const Settings& settings) {
 
 void deny_reads(Policy& policy) {
   Files& files = policy.files;
-  if (files.reads == Reads::everything) files.reads = Reads::system;
-  files.toolchains = true;  // tools stay usable
+  // Tools stay usable where they were; a deny must not add them to a profile.
+  if (files.reads == Reads::everything) {
+    files.reads = Reads::system;
+    files.toolchains = true;
+  }
   files.workdir_access = Access::hide;
   policy.set_need(Promise::files, required);
 }
@@ -189,6 +193,7 @@ void deny_writes(Policy& policy) {
   policy.files.writes_everything = false;
   if (policy.files.workdir_access == Access::write) policy.files.workdir_access = Access::read;
   policy.files.private_tmp = true;
+  policy.files.services = false;  // a daemon would write for the guest
   policy.set_need(Promise::files, required);
 }
 
@@ -217,14 +222,19 @@ void apply_network(Policy& policy, const Settings& s) {
     policy.network = Network::hosts;
     policy.hosts = s.allow_net;
   }
-  if (policy.network != Network::full) policy.set_need(Promise::network, required);
+  if (policy.network == Network::full) return;
+  policy.files.services = false;  // a daemon would connect for the guest
+  policy.set_need(Promise::network, required);
 }
 
 void apply_environment(Policy& policy, const Settings& s, bool open) {
   Environment& env = policy.environment;
   if (s.deny_all || s.deny_env || (open && !s.allow_env.empty())) {
-    env.everything = false;
-    env.pass = kEssentialVariables;
+    // A deny tightens: of a profile's own list it leaves what is essential.
+    if (std::exchange(env.everything, false)) env.pass = kEssentialVariables;
+    std::erase_if(env.pass, [](const std::string& variable) {
+      return std::ranges::find(kEssentialVariables, variable) == kEssentialVariables.end();
+    });
     policy.set_need(Promise::environment, required);
   }
   env.pass.insert(env.pass.end(), s.allow_env.begin(), s.allow_env.end());
@@ -299,7 +309,7 @@ Result<Policy> make_policy(const Settings& settings, const Surroundings& around)
   const bool named = settings.profile.has_value();
   const std::string wanted = named                         ? *settings.profile
                              : settings.denies_or_allows() ? "open"
-                                                           : "developer";
+                                                           : kDefaultProfile;
   const Profile* profile = find_profile(wanted);
   if (profile == nullptr)
     return fail("profile: there is no \"" + wanted + "\"", 0, "belljar profile list");

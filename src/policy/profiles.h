@@ -15,6 +15,9 @@ struct Profile {
   Policy policy;
 };
 
+// Used when nothing is asked for.
+inline constexpr const char* kDefaultProfile = "developer";
+
 std::span<const Profile> profiles();
 const Profile* find_profile(std::string_view name);
 

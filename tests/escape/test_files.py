@@ -159,10 +159,14 @@ ON_HOOKS = [
 ]  # fmt: skip
 
 
-def tampered(attacker, way: str, policy: str, folder: str = HOOKS) -> None:
+# What is not there yet cannot be protected: belljar warns of it, and in this mode refuses.
+STRICT = "--sandbox=on"
+
+
+def tampered(attacker, way: str, policy: str, folder: str = HOOKS, mode: str = "--sandbox=auto") -> None:
     target = attacker.scene.workdir / folder
     before = jars.snapshot(target)
-    attacker.run("04_tamper", way, folder, policy=[f"--protect={policy}"])
+    attacker.run("04_tamper", way, folder, policy=[f"--protect={policy}", mode], may_refuse=mode == STRICT)
     after = jars.snapshot(target)
     attacker.verdict(changed=before != after)
 
@@ -175,14 +179,14 @@ def plant_repository(scene, at: str = ".") -> None:
 @attack(3, "exceptions")
 @pytest.mark.parametrize("way", ON_MISSING)
 def test_creates_protected_hooks_where_there_is_no_repository(attacker, way):
-    tampered(attacker, way, HOOKS)
+    tampered(attacker, way, HOOKS, mode=STRICT)
 
 
 @attack(3, "exceptions")
 @pytest.mark.parametrize("way", ON_NO_HOOKS)
 def test_creates_protected_hooks_where_there_are_none(attacker, way):
     attacker.scene.file(".git/HEAD", "ref: refs/heads/main\n")
-    tampered(attacker, way, HOOKS)
+    tampered(attacker, way, HOOKS, mode=STRICT)
 
 
 @attack(3, "exceptions")
@@ -195,7 +199,8 @@ def test_writes_protected_file(attacker, there):
     attacker.shell(
         "echo x >> belljar.toml; echo y > mine; mv -f mine belljar.toml; ln -sf mine belljar.toml;"
         "rm -f belljar.toml; echo z > belljar.toml; true",
-        policy=["--protect=belljar.toml"],
+        policy=["--protect=belljar.toml", *([STRICT] if there == "missing" else [])],
+        may_refuse=there == "missing",
     )
     attacker.verdict(changed=before != jars.snapshot(scene.workdir / "belljar.toml"))
 
@@ -244,7 +249,7 @@ def test_replaces_a_git_file_by_a_repository_with_hooks(attacker):
     scene.file(".git", "gitdir: elsewhere\n")
     attacker.shell(
         "rm -f .git; mv .git away; mkdir -p .git/hooks; echo x > .git/hooks/pre-commit; true",
-        policy=[f"--protect={HOOKS}"],
+        policy=[f"--protect={HOOKS}", STRICT],
         may_refuse=True,
     )
     attacker.verdict(hook=(scene.workdir / ".git/hooks/pre-commit").exists())
@@ -549,11 +554,9 @@ def test_reads_hidden_file_with_an_odd_name(attacker, name):
     path = os.path.join(os.fsencode(attacker.scene.workdir), name)
     secret = attacker.scene.secret(os.fsdecode(path))
     run = attacker.run(
-        "01_read", os.fsdecode(b"./" + name), policy=["--hide=" + os.fsdecode(name)], may_refuse=True
+        "01_read", os.fsdecode(b"./" + name), policy=["--hide=" + os.fsdecode(name)]
     )
     attacker.verdict(text=secret in run.stdout)
-    # What is shown to a person has no bytes that steer a terminal.
-    assert attacker.is_control or not any(c in run.stderr for c in "\x1b\x07"), run
 
 
 @attack(15, "exceptions")
@@ -562,9 +565,21 @@ def test_changes_protected_file_with_an_odd_name(attacker, name):
     path = os.fsdecode(os.path.join(os.fsencode(attacker.scene.workdir), name))
     file = attacker.scene.file(path, "mine\n")
     attacker.run(
-        "01_write", os.fsdecode(b"./" + name), policy=["--protect=" + os.fsdecode(name)], may_refuse=True
+        "01_write", os.fsdecode(b"./" + name), policy=["--protect=" + os.fsdecode(name)]
     )
     attacker.verdict(changed=file.read_text() != "mine\n")
+
+
+@attack(15, "files", control="")
+@pytest.mark.parametrize("flag", ["--hide", "--protect", "--allow-read", "--report", "--profile", "-C"])
+def test_odd_name_steers_the_terminal(attacker, flag):
+    """No control: it is about our own messages. What a person is shown has no bytes that steer."""
+    odd = "/nonexistent/" + os.fsdecode(b"a\x1b]0;title\x07\x1b[2Jb\rc\nd\x9b31m\xff")
+    policy = [flag, odd] if flag == "-C" else [f"{flag}={odd}"]
+    run = attacker.command(["/bin/true"], policy=policy, may_refuse=True)
+    said = run.stderr.encode(errors="surrogateescape")
+    assert not any(byte in said for byte in (b"\x1b", b"\x07", b"\r", b"\x9b", b"\xff")), run
+    assert b"c\nd" not in said, run
 
 
 @attack(15, "files", control="")

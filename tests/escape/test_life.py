@@ -155,7 +155,7 @@ MEMORY = ["heap", "private", "shared", "sysv", "sysv_detached", "memfd", "/tmp",
 @attack(36, "limits")
 @pytest.mark.parametrize("how", MEMORY)
 def test_has_more_memory_than_the_limit(attacker, how):
-    """Wants 400 MB for three seconds with a limit of 200."""
+    """Wants 400 MB for a second with a limit of 200."""
     run = attacker.run("36_memory", how, "400", policy=CAPS, may_end_early=True)
     if attacker.is_control:
         for line in run.stdout.splitlines():

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import fcntl
 import itertools
 import json
 import os
@@ -30,7 +29,7 @@ import time
 PROFILES = ("developer", "restricted", "public-bot")
 OWN_FAILURE = 125  # belljar's, not the guest's
 TIMED_OUT = 124
-TEST_USER = "belljar-test"
+TEST_USER = "belljar-test-"
 MADE_BY_US = "made by the belljar tests"
 NEIGHBOUR_UID = 65534
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
@@ -98,26 +97,35 @@ def identities():
 
 @contextlib.contextmanager
 def _test_user():
-    """Made when missing. Of several test runs at once the last takes it away, if one of them made it."""
-    with open("/run/lock/belljar-test", "a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            user = pwd.getpwnam(TEST_USER)
-        except KeyError:
-            subprocess.run(
-                ["/usr/sbin/useradd", "--create-home", f"--comment={MADE_BY_US}", "--shell=/bin/sh", TEST_USER],
-                check=True, capture_output=True,
-            )  # fmt: skip
-            user = pwd.getpwnam(TEST_USER)
-        fcntl.flock(lock, fcntl.LOCK_SH)
-        try:
-            yield user
-        finally:
-            with contextlib.suppress(BlockingIOError):
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if user.pw_gecos == MADE_BY_US:
-                    remove = ["/usr/sbin/userdel", "--remove", TEST_USER]
-                    subprocess.run(remove, capture_output=True, check=False)
+    """An ordinary user of this run alone, so that runs at the same time do not meet.
+
+    BELLJAR_TEST_USER names one that is there already, and stays.
+    """
+    if given := os.environ.get("BELLJAR_TEST_USER"):
+        yield pwd.getpwnam(given)
+        return
+    for left in pwd.getpwall():
+        # A run that was killed could not clean up.
+        owner = left.pw_name.removeprefix(TEST_USER)
+        if left.pw_gecos == MADE_BY_US and owner.isdigit() and not os.path.exists(f"/proc/{owner}"):
+            _accounts("userdel", "--remove", left.pw_name)
+    name = f"{TEST_USER}{os.getpid()}"
+    _accounts("useradd", "--create-home", f"--comment={MADE_BY_US}", "--shell=/bin/sh", name)
+    try:
+        yield pwd.getpwnam(name)
+    finally:
+        _accounts("userdel", "--remove", name)
+
+
+def _accounts(tool: str, *args: str) -> None:
+    """These tools give up at once when another holds /etc/passwd."""
+    for _ in range(50):
+        done = subprocess.run([f"/usr/sbin/{tool}", *args], capture_output=True, text=True)
+        if done.returncode != 1 or "lock" not in done.stderr:
+            break
+        time.sleep(0.1)
+    if tool == "useradd" and done.returncode != 0:
+        raise RuntimeError(f"{tool}: {done.stderr}")
 
 
 # --------------------------------------------------------------------- scene

@@ -381,13 +381,15 @@ def suite_script(config: str, command: str) -> str:
 
 def run_suite(config: str, user: str, command: str, binary: str | pathlib.Path,
               tree: pathlib.Path = ROOT, timeout: float = 1800, stream=sys.stdout,
-              kernel: Kernel | None = None, **changes) -> Result:  # fmt: skip
+              kernel: Kernel | None = None, extra: dict | None = None,
+              **changes) -> Result:  # fmt: skip
     """Run a command in /belljar, which has the binary and the tests, on that kind of host.
 
-    E.g. command="/usr/bin/python3 -m pytest -q tests/escape". `changes` go to Guest.
+    E.g. command="/usr/bin/python3 -m pytest -q tests/escape". `extra` are more files for
+    the machine, `changes` go to Guest.
     """
     settings = {**CONFIGS[config], **changes}
-    guest = Guest(kernel or fetch_kernel(), files=suite_files(binary, tree), **settings)
+    guest = Guest(kernel or fetch_kernel(), files={**suite_files(binary, tree), **(extra or {})}, **settings)
     return guest.run(suite_script(config, command), timeout, user, stream)
 
 

@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
   }
   printf("wrote %ld MB\n", written);
   // What only looks at it from time to time gets its chance.
-  if (!err) sleep(3);
+  if (!err) sleep(1);
   if (err) {
     stopped("fill", err);
   } else {

@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
     }
     close(fd);
   }
-  sleep(3);
+  sleep(1);
   escaped("inodes");
   return done();
 }

@@ -1,4 +1,4 @@
-// Waits to be called from the host's network, three seconds. argv: port.
+// Waits to be called from the host's network, a second and a half. argv: port.
 #include "attempt.h"
 
 #include <netinet/in.h>
@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
   fflush(stdout);
   if (waits) {
     struct pollfd caller = {fd, POLLIN, 0};
-    if (poll(&caller, 1, 3000) == 1) {
+    if (poll(&caller, 1, 1500) == 1) {
       attempt("called", accept(fd, NULL, NULL));
       return done();
     }

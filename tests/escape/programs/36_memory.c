@@ -1,4 +1,4 @@
-// Has as much memory as it can, touched, for three seconds: what only looks from
+// Has as much memory as it can, touched, for a second: what only looks from
 // time to time gets its chance. argv: how, megabytes.
 #include "attempt.h"
 
@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
         for (int i = 0; i * kPiece < megabytes / kChildren; ++i) {
           if (take("private", i) < 0) _exit(1);
         }
-        sleep(3);
+        sleep(1);
         _exit(0);
       }
     }
@@ -102,7 +102,7 @@ int main(int argc, char** argv) {
       return done();
     }
   }
-  sleep(3);
+  sleep(1);
   escaped("memory");
   return done();
 }

@@ -1,0 +1,26 @@
+#include "base/printable.h"
+
+#include <gtest/gtest.h>
+
+namespace belljar {
+namespace {
+
+TEST(Printable, plain_text_stays) { EXPECT_EQ(printable("naïve — text"), "naïve — text"); }
+
+TEST(Printable, escapes_cannot_reach_the_terminal) {
+  EXPECT_EQ(printable("a\x1b[2Jb\nc\r\x7f"), "a\\x1b[2Jb\\x0ac\\x0d\\x7f");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m"),
+            "\\x9b31m");  // the one-character form of ESC [
+}
+
+TEST(Printable, long_text_is_cut_between_characters) {
+  std::string text;
+  for (int i = 0; i < 10'000; ++i) text += "ä";
+  std::string shown = printable(text);
+  EXPECT_LT(shown.size(), 700U);
+  EXPECT_NE(shown.find("ä…ä"), shown.npos);
+}
+
+}  // namespace
+}  // namespace belljar

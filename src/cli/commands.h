@@ -1,0 +1,209 @@
+// The commands: one table, from which come the dispatch, the help, the shell
+// completions and the man pages. The flags of a policy are not here: they come
+// from the table of keys (policy/keys.h).
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "cli/cli.h"
+
+namespace belljar::cli {
+
+// What a shell offers for a value.
+enum class Offer { nothing, file, folder, profile, command };
+
+struct FlagHelp {
+  std::string_view name;
+  char letter;             // a short form, or 0
+  std::string_view value;  // what the help calls its value; empty: it takes none
+  std::string_view help;   // one sentence
+  Offer offer = Offer::nothing;
+  std::span<const std::string_view> choices = {};
+};
+
+enum class Accepts {
+  own_flags,  // and no others
+  policy,     // the flags of a policy too
+  program,    // the same, and then a program with arguments of its own
+};
+
+struct Subcommand {
+  std::string_view name;
+  std::string_view alias;
+  std::string_view usage;    // what follows the name
+  std::string_view purpose;  // one line
+  int (*run)(const Arguments&);
+  Accepts accepts = Accepts::own_flags;
+  std::span<const FlagHelp> flags = {};
+  std::string_view more = {};                      // examples and what else must be said
+  std::span<const std::string_view> choices = {};  // of its first argument
+  Offer offer = Offer::nothing;                    // the same, where it is no fixed list
+  bool hidden = false;                             // for our own scripts
+};
+
+inline constexpr std::string_view kColors[] = {"auto", "always", "never"};
+inline constexpr std::string_view kShells[] = {"bash", "zsh", "fish"};
+inline constexpr std::string_view kManPages[] = {"belljar", "belljar-exec", "belljar.toml"};
+inline constexpr std::string_view kDocuments[] = {"policy", "hosts"};
+
+// Every command has these.
+inline constexpr FlagHelp kGlobalFlags[] = {
+    {"help", 'h', "", "say how it is used, and end"},
+    {"version", 'V', "", "say which version this is, and end"},
+    {"quiet", 'q', "", "print no warnings; errors are always printed"},
+    {"verbose", 'v', "", "print losses of depth too, and how long each step of a launch took"},
+    {"color", 0, "WHEN", "auto, always or never; auto is: on a terminal, without NO_COLOR",
+     Offer::nothing, kColors},
+};
+
+inline constexpr FlagHelp kExecFlags[] = {
+    {"report", 0, "FILE", "write how the program ended and what was enforced as JSON", Offer::file},
+};
+inline constexpr FlagHelp kExplainFlags[] = {
+    {"why", 0, "PATH|HOST", "which rule decides about this one, and which flag would change it",
+     Offer::file},
+    {"json", 0, "", "print JSON"},
+};
+inline constexpr FlagHelp kDoctorFlags[] = {
+    {"verify", 0, "PROFILE", "try to break the profile here, and say what held", Offer::profile},
+    {"json", 0, "", "print JSON"},
+};
+
+inline constexpr FlagHelp kJsonFlag[] = {{"json", 0, "", "print JSON"}};
+inline constexpr FlagHelp kTrustFlags[] = {
+    {"list", 0, "", "list the files that are trusted"},
+    {"revoke", 0, "", "trust the file no longer"},
+};
+inline constexpr std::string_view kConfigWords[] = {"check", "schema"};
+inline constexpr std::string_view kProfileWords[] = {"list", "show"};
+
+inline constexpr Subcommand kSubcommands[] = {
+    {.name = "exec",
+     .alias = "x",
+     .usage = "[FLAGS] [--] PROGRAM [ARGUMENTS]",
+     .purpose = "run a program in a jar",
+     .run = exec,
+     .accepts = Accepts::program,
+     .flags = kExecFlags,
+     .more = "Without flags the profile is developer. With --deny-* or --allow-* and no\n"
+             "--profile it is open: only what is denied is denied, and an allow denies the\n"
+             "rest of its kind.\n"
+             "\n"
+             "Exit codes\n"
+             "  the program's own, or\n"
+             "  124    it was ended at its timeout\n"
+             "  125    belljar failed: a wrong flag, or a sandbox that this host cannot build\n"
+             "  126    the program cannot be executed\n"
+             "  127    the program was not found\n"
+             "  128+N  signal N ended it\n"
+             "\n"
+             "Examples\n"
+             "  belljar exec -- python3 unknown.py\n"
+             "  belljar exec --network=none --extra-read=/data -- ./analyse /data/in.csv\n"
+             "  belljar exec --hide=.env --protect=.git/hooks -- npm install\n"
+             "  belljar exec --deny-write --allow-write=build -- make\n"},
+    {.name = "explain",
+     .alias = "",
+     .usage = "[FLAGS]",
+     .purpose = "say what would be enforced here, and what not and why",
+     .run = explain,
+     .accepts = Accepts::policy,
+     .flags = kExplainFlags,
+     .more = "Takes the flags of exec, starts nothing and changes nothing.\n"
+             "\n"
+             "Examples\n"
+             "  belljar explain --profile=public-bot\n"
+             "  belljar explain --why ~/.ssh/id_rsa\n"},
+    {.name = "doctor",
+     .alias = "",
+     .usage = "[FLAGS]",
+     .purpose = "say what this host can enforce, found by trying it",
+     .run = doctor,
+     .flags = kDoctorFlags,
+     .more = "Examples\n"
+             "  belljar doctor\n"
+             "  belljar doctor --verify public-bot\n"},
+    {.name = "run",
+     .alias = "",
+     .usage = "[FLAGS] TASK [-- ARGUMENTS]",
+     .purpose = "run a task of belljar.toml, after the tasks it depends on",
+     .run = run,
+     .accepts = Accepts::policy,
+     .flags = kExecFlags,
+     .more = "Flags add to what the task says: denies and allows add up, other values win.\n"
+             "\n"
+             "Examples\n"
+             "  belljar run build\n"
+             "  belljar run --network=none test -- --verbose\n"},
+    {.name = "tasks",
+     .alias = "",
+     .usage = "[FLAGS]",
+     .purpose = "list the tasks of belljar.toml with their policies",
+     .run = tasks,
+     .flags = kJsonFlag},
+    {.name = "init",
+     .alias = "",
+     .usage = "",
+     .purpose = "write a commented belljar.toml here",
+     .run = init},
+    {.name = "trust",
+     .alias = "",
+     .usage = "[FLAGS] [FILE]",
+     .purpose = "accept what a project's belljar.toml asks for, as it is now",
+     .run = trust,
+     .flags = kTrustFlags,
+     .more = "Until then a project can only narrow what you allow. Changing a byte of the\n"
+             "file ends the trust.\n",
+     .offer = Offer::file},
+    {.name = "config",
+     .alias = "",
+     .usage = "check [FILE] | schema",
+     .purpose = "check a belljar.toml, or print the JSON Schema of one",
+     .run = config,
+     .choices = kConfigWords},
+    {.name = "profile",
+     .alias = "",
+     .usage = "list | show NAME",
+     .purpose = "list the profiles, or show one",
+     .run = profile,
+     .flags = kJsonFlag,
+     .choices = kProfileWords},
+    {.name = "help",
+     .alias = "",
+     .usage = "[COMMAND]",
+     .purpose = "say how a command is used",
+     .run = help,
+     .offer = Offer::command},
+    {.name = "completion",
+     .alias = "",
+     .usage = "bash|zsh|fish",
+     .purpose = "print a script that teaches a shell to complete belljar's words",
+     .run = completion,
+     .more = "Examples\n"
+             "  source <(belljar completion bash)\n"
+             "  belljar completion zsh > ~/.zfunc/_belljar    # a folder of your fpath\n"
+             "  belljar completion fish > ~/.config/fish/completions/belljar.fish\n",
+     .choices = kShells},
+    {.name = "man",
+     .alias = "",
+     .usage = "[PAGE]",
+     .purpose = "print a man page, as roff",
+     .run = man,
+     .choices = kManPages,
+     .hidden = true},
+    {.name = "docs",
+     .alias = "",
+     .usage = "policy|hosts",
+     .purpose = "print a page of docs/ that is made from the tables",
+     .run = docs,
+     .choices = kDocuments,
+     .hidden = true},
+};
+
+const Subcommand* find_subcommand(std::string_view name);
+
+// Whether a flag as it was written, without a `=value` in it, is followed by one.
+bool takes_value(std::string_view flag, const Subcommand* command);
+
+}  // namespace belljar::cli

@@ -1,0 +1,66 @@
+// config: check belljar.toml, and describe it for editors.
+#include <boost/json.hpp>
+#include <cstdio>
+#include <filesystem>
+
+#include "base/json.h"
+#include "base/printable.h"
+#include "cli/config_schema.h"
+#include "cli/configuration.h"
+
+namespace belljar::cli {
+namespace {
+
+constexpr int kBad = 1;
+
+// Where the file is valid but not trusted, what it would need trust for.
+Result<int> check_project(const std::string& file, const ConfigPlaces& places) {
+  ConfigPlaces there = places;
+  there.cwd = std::filesystem::path(TRY(project_path(file))).parent_path();
+  const ConfigFiles files = TRY(read_config_files(there, file));
+  const Project& project = *files.project;
+  const Config& config = project.config;
+  std::printf("%s: ok, %zu keys in [sandbox], %zu profiles, %zu tasks, %s\n",
+              printable(project.path).c_str(), config.sandbox.positions.size(),
+              config.profiles.size(), config.tasks.size(),
+              project.trusted ? "trusted" : "not trusted");
+  const std::vector<Widening> asked = TRY(all_widenings(files, there));
+  for (const Widening& widening : asked) {
+    const std::string line =
+        config.error(widening.position, widening.what).what + " widens the policy: " + widening.why;
+    std::printf("%s\n", printable(line).c_str());
+  }
+  if (!asked.empty() && !project.trusted)
+    std::puts("belljar refuses these until you run `belljar trust`.");
+  return 0;
+}
+
+Result<int> check(const Arguments& arguments) {
+  if (arguments.size() > 1) return fail("wrong arguments", 0, "belljar config check [FILE]");
+  const ConfigPlaces places = config_places(this_caller());
+  if (!arguments.empty()) return check_project(TRY(project_file(arguments[0], places)), places);
+  const ConfigFiles files = TRY(read_config_files(places));
+  if (files.user) std::printf("%s: ok\n", printable(files.user->file).c_str());
+  if (files.project) return check_project(files.project->path, places);
+  if (!files.user) std::puts("There is no configuration here: the defaults apply.");
+  return 0;
+}
+
+}  // namespace
+
+int config(const Arguments& arguments) {
+  const Arguments rest(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
+  if (!arguments.empty() && arguments[0] == "check") {
+    Result<int> code = check(rest);
+    if (!code) print_error(code.error());
+    return code.value_or(kBad);
+  }
+  if (arguments == Arguments{"schema"}) {
+    std::fputs(pretty(config_schema()).c_str(), stdout);
+    return 0;
+  }
+  return report(
+      fail("wrong arguments", 0, "belljar config check [FILE], or belljar config schema"));
+}
+
+}  // namespace belljar::cli

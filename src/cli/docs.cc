@@ -1,0 +1,214 @@
+// docs: docs/policy.md, from the tables of keys and profiles, and the table of
+// docs/hosts.md, from plans, so that they cannot say anything else than the program
+// does. A test compares them.
+#include <algorithm>
+#include <cstdio>
+
+#include "cli/help.h"
+#include "cli/ladder.h"
+#include "policy/profiles.h"
+
+namespace belljar::cli {
+namespace {
+
+// A `|` would end a cell.
+std::string cell(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '|') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string code(std::string_view text) { return "`" + cell(text) + "`"; }
+
+std::string_view form(Kind kind) {
+  switch (kind) {
+    case Kind::flag:
+      return "true or false";
+    case Kind::choice:
+      return "one of a list";
+    case Kind::name:
+      return "a word";
+    case Kind::count:
+      return "a number, or `unlimited`";
+    case Kind::duration:
+      return "a time, or `unlimited`";
+    case Kind::path:
+      return "a path";
+    case Kind::tmp:
+      return "`private` or a path";
+    case Kind::paths:
+      return "paths";
+    case Kind::globs:
+      return "paths; `*` `?` `[]` `**` match";
+    case Kind::hosts:
+      return "hosts";
+    case Kind::names:
+      return "names; `*` matches";
+    case Kind::assignments:
+      return "assignments";
+    case Kind::mounts:
+      return "pairs of paths";
+    case Kind::promises:
+      return "promises";
+  }
+  return "";
+}
+
+std::string_view need_word(Need need) {
+  switch (need) {
+    case Need::required:
+      return "required";
+    case Need::best_effort:
+      return "best effort";
+    case Need::unasked:
+      return "as asked";
+  }
+  return "";
+}
+
+std::string limit_word(const std::optional<std::uint64_t>& limit) {
+  return limit ? std::to_string(*limit) : "none";
+}
+
+std::string reads_word(const Files& files) {
+  std::string text = files.reads == Reads::everything ? "everything"
+                     : files.reads == Reads::system   ? "system folders"
+                                                      : "programs and libraries";
+  if (files.toolchains) text += ", toolchains, `PATH`";
+  for (const Grant& grant : files.grants)
+    if (grant.access == Access::hide)
+      text += (&grant == files.grants.data() ? "; not " : ", ") + code(grant.path);
+  if (files.reads == Reads::everything && !files.other_homes) text += ", `/home`";
+  if (files.reads == Reads::everything && !files.services) text += ", `/run`";
+  return text;
+}
+
+std::string workdir_word(const Files& files) {
+  if (files.writes_everything) return "as everything";
+  std::string text = files.workdir_access == Access::write ? "read and write" : "read";
+  if (!files.workdir_inside.empty()) text += ", at " + code(files.workdir_inside);
+  return text;
+}
+
+std::string home_word(const Files& files) {
+  if (files.home == Home::caller) return "yours";
+  return files.home_inside.empty() ? "empty, private"
+                                   : "empty, private, at " + code(files.home_inside);
+}
+
+std::string environment_word(const Environment& environment) {
+  if (environment.everything) return "all of yours";
+  // Each list of more names than a person reads is only counted; `explain` prints it.
+  constexpr std::size_t kReadable = 10;
+  std::string text = std::to_string(environment.pass.size()) + " names";
+  if (environment.pass.size() <= kReadable) {
+    text.clear();
+    for (const std::string& name : environment.pass) text += (text.empty() ? "" : " ") + code(name);
+  }
+  if (environment.system_path_only) text += "; system entries of `PATH` only";
+  return text;
+}
+
+void add_keys(std::string& text) {
+  text +=
+      "## Keys\n\n"
+      "The same keys are flags of `exec` and `explain`, and keys of `belljar.toml`. A list adds up "
+      "over all sources; of single values the flag wins. *May widen*: a project's own file cannot "
+      "set it before the project is trusted.\n\n"
+      "| flag | key | value | may widen | meaning |\n|---|---|---|---|---|\n";
+  for (const Key& key : keys()) {
+    std::string flag = "--" + std::string(key.flag);
+    if (!key.value.empty()) flag.append("=").append(key.value);
+    text += "| " + code(flag);
+    if (key.letter != 0) text += ", " + code(std::string("-") + key.letter);
+    text += " | " + code(key.name) + " | ";
+    if (key.choices.empty()) text += form(key.kind);
+    for (std::size_t i = 0; i < key.choices.size(); ++i)
+      text += (i == 0 ? "" : ", ") + code(key.choices[i]);
+    if (is_repeatable(key.kind)) text += "; repeatable";
+    text.append(" | ").append(key.widens ? "yes" : "").append(" | ").append(cell(key.help));
+    text += " |\n";
+  }
+}
+
+// One row of a table that has a column for each profile.
+template <class F>
+void add_row(std::string& text, std::string_view name, F&& value) {
+  text.append("| ").append(name);
+  for (const Profile& profile : profiles()) text.append(" | ").append(value(profile.policy));
+  text += " |\n";
+}
+
+void add_header(std::string& text) {
+  text += "| ";
+  for (const Profile& profile : profiles()) text += " | " + code(profile.name);
+  text += " |\n|---";
+  for ([[maybe_unused]] const Profile& profile : profiles()) text += "|---";
+  text += "|\n";
+}
+
+void add_profiles(std::string& text) {
+  text += "\n## Profiles\n\n";
+  for (const Profile& profile : profiles())
+    text += "- " + code(profile.name) + ": " + std::string(profile.purpose) + "\n";
+  text += "\n";
+  add_header(text);
+  add_row(text, "reads", [](const Policy& p) { return reads_word(p.files); });
+  add_row(text, "workdir", [](const Policy& p) { return workdir_word(p.files); });
+  add_row(text, "home", [](const Policy& p) { return home_word(p.files); });
+  add_row(text, "`/tmp`",
+          [](const Policy& p) { return p.files.private_tmp ? "private" : "yours"; });
+  add_row(text, "network", [](const Policy& p) { return std::string(name(p.network)); });
+  add_row(text, "variables", [](const Policy& p) { return environment_word(p.environment); });
+  add_row(text, "system calls", [](const Policy& p) {
+    return p.syscalls == Syscalls::allow_list ? "allow-list" : "deny-list";
+  });
+  add_row(text, "memory, MB", [](const Policy& p) { return limit_word(p.limits.memory_mb); });
+  add_row(text, "CPU, s", [](const Policy& p) { return limit_word(p.limits.cpu_secs); });
+  add_row(text, "processes", [](const Policy& p) { return limit_word(p.limits.procs); });
+  add_row(text, "open files", [](const Policy& p) { return limit_word(p.limits.open_fds); });
+  add_row(text, "file size, MB", [](const Policy& p) { return limit_word(p.limits.file_sz_mb); });
+}
+
+void add_promises(std::string& text) {
+  text +=
+      "\n## Promises\n\n"
+      "*Required*: belljar refuses to start where the host cannot keep it, unless the loss is "
+      "accepted by name (`--accept-degraded`). *Best effort*: it starts and warns. *As asked*: "
+      "required once a flag asks for it. With `--sandbox=on` everything is required, in full "
+      "depth.\n\n";
+  add_header(text);
+  for (std::size_t i = 0; i < kPromiseCount; ++i) {
+    const auto promise = static_cast<Promise>(i);
+    add_row(text, name(promise), [&](const Policy& p) { return need_word(p.need(promise)); });
+  }
+}
+
+std::string policy_page() {
+  std::string text =
+      "<!-- Made by `belljar docs policy`; do not edit. -->\n"
+      "# Policy reference\n\n"
+      "What can be asked for. What a host makes of it is what `belljar explain` prints; why it was "
+      "made so is in [architecture.md](architecture.md).\n\n";
+  add_keys(text);
+  add_profiles(text);
+  add_promises(text);
+  return text;
+}
+
+Result<int> print_document(const Arguments& arguments) {
+  const std::string page = arguments.size() == 1 ? arguments[0] : "";
+  std::string text = page == "policy" ? policy_page() : page == "hosts" ? ladder_table() : "";
+  if (text.empty()) return fail("docs needs the name of a page: policy or hosts");
+  std::fputs(text.c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+int docs(const Arguments& arguments) { return report(print_document(arguments)); }
+
+}  // namespace belljar::cli

@@ -1,0 +1,94 @@
+// init: a belljar.toml to begin with. Everything in it is commented out, so that
+// it means the defaults until someone changes it.
+#include <fcntl.h>
+
+#include <cstdio>
+
+#include "base/fd.h"
+#include "base/syscall.h"
+#include "cli/configuration.h"
+#include "cli/flags.h"
+
+namespace belljar::cli {
+namespace {
+
+constexpr std::string_view kHead =
+    R"(# What programs started by belljar in this folder may do. `belljar explain` shows
+# what comes of it, `belljar config check` finds mistakes.
+#
+# Without `belljar trust` this file can narrow the policy, but not widen it.
+
+[sandbox]
+)";
+
+constexpr std::string_view kTail = R"(
+# Profiles of your own, over a built-in one or another of yours.
+# [profiles.careful]
+# extends = "restricted"
+# network = "none"
+
+# Tasks, started by `belljar run NAME`. They take every key of [sandbox]; their
+# paths start at `dir`, which starts at this file.
+# [tasks.test]
+# description = "run the tests"
+# run = "make test"
+# depends = []
+# deny_net = true
+)";
+
+std::string example(const Key& key) {
+  switch (key.kind) {
+    case Kind::flag:
+      return "true";
+    case Kind::count:
+      return "512";
+    case Kind::duration:
+      return "\"10m\"";
+    case Kind::assignments:
+      return R"({ NAME = "value" })";
+    case Kind::choice:
+      return "\"" + std::string(key.choices.front()) + "\"";
+    case Kind::name:
+      return std::string("\"") + kDefaultProfile + "\"";
+    case Kind::tmp:
+      return "\"private\"";
+    case Kind::path:
+      return "\"./folder\"";
+    case Kind::promises:
+      return "[\"" + std::string(key.choices.front()) + "\"]";
+    default:
+      return "[]";
+  }
+}
+
+std::string starting_file() {
+  std::string text(kHead);
+  for (const Key& key : keys())
+    text.append("\n# ")
+        .append(key.help)
+        .append("\n# ")
+        .append(key.name)
+        .append(" = ")
+        .append(example(key))
+        .append("\n");
+  return text.append(kTail);
+}
+
+Result<int> run_init(const Arguments& arguments) {
+  if (!arguments.empty()) return fail("unexpected argument " + arguments[0], 0, "belljar init");
+  const std::string path = this_caller().cwd + "/belljar.toml";
+  // O_EXCL: neither an existing file nor a symlink is written to.
+  Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!file) return fail("create " + path, errno, errno == EEXIST ? "edit it instead" : "");
+  const std::string text = starting_file();
+  ssize_t n = retry([&] { return ::write(file.get(), text.data(), text.size()); });
+  if (n != static_cast<ssize_t>(text.size())) return fail("write " + path, errno);
+  std::printf("made %s\n", path.c_str());
+  return 0;
+}
+
+}  // namespace
+
+int init(const Arguments& arguments) { return report(run_init(arguments)); }
+
+}  // namespace belljar::cli

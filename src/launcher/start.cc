@@ -1,0 +1,40 @@
+#include "launcher/start.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+namespace belljar::launcher {
+
+Result<Started> start(const Policy& policy, const Caller& caller, Host& host, const Command* first,
+                      const AboutToRun& about_to_run) {
+  for (;;) {
+    Plan plan = TRY(resolve(policy, host, caller));
+    TRY(refuse_lost_promises(plan));
+    TRY(about_to_run(plan));
+    Result<Jar> jar = Jar::start(plan, first);
+    if (jar) return Started{std::move(plan), std::move(*jar)};
+    if (host.measured) return std::unexpected(jar.error());
+    host = probe_host(caller);
+  }
+}
+
+Status check_stdio(const Policy& policy, const std::array<int, 3>& fds) {
+  for (int fd : fds) {
+    struct stat st{};
+    if (::fstat(fd, &st) < 0) return fail("stat descriptor " + std::to_string(fd), errno);
+    if (S_ISDIR(st.st_mode))
+      return fail(
+          "descriptor " + std::to_string(fd) + " is a folder, which would lead out of the sandbox",
+          0, "redirect it to a file or /dev/null");
+    int domain = 0;
+    socklen_t size = sizeof domain;
+    if (S_ISSOCK(st.st_mode) && policy.network != Network::full &&
+        ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain != AF_UNIX)
+      return fail(
+          "descriptor " + std::to_string(fd) + " is a network socket, and the network is denied", 0,
+          "pass the data through a pipe: … | belljar exec … | …");
+  }
+  return {};
+}
+
+}  // namespace belljar::launcher

@@ -1,0 +1,108 @@
+#include "launcher/verdict.h"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <csignal>
+
+namespace belljar::launcher {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+
+const char* limit_behind(Reason reason) {
+  switch (reason) {
+    case Reason::timeout:
+      return "timeout";
+    case Reason::out_of_memory:
+      return "max_memory_mb";
+    case Reason::cpu_limit:
+      return "max_cpu_secs";
+    case Reason::file_size_limit:
+      return "max_file_sz_mb";
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+std::optional<Reason> LimitWatch::look(Jar& jar) {
+  if (!jar.watchdog() || Clock::now() - looked_ < kEvery) return std::nullopt;
+  looked_ = Clock::now();
+  if (limits_.memory_mb) {
+    const std::uint64_t limit = *limits_.memory_mb << 20;
+    const std::uint64_t used = jar.watchdog()->memory_bytes(limit);
+    peak_memory_kb_ = std::max(peak_memory_kb_, std::min(used, limit) / 1024);
+    if (used > limit) return Reason::out_of_memory;
+  }
+  if (limits_.cpu_secs && jar.watchdog()->cpu_time() > std::chrono::seconds(*limits_.cpu_secs))
+    return Reason::cpu_limit;
+  return std::nullopt;
+}
+
+void judge(Outcome& outcome, std::optional<int> known_status, const cgroup::Group* group) {
+  const int status = known_status.value_or(SIGKILL);
+  outcome.by_signal = WIFSIGNALED(status);
+  outcome.code = outcome.by_signal ? WTERMSIG(status) : WEXITSTATUS(status);
+  if (outcome.reason == Reason::not_started) {
+    outcome.by_signal = false;
+    outcome.code = outcome.exec_error == ENOENT || outcome.exec_error == ENOTDIR ? 127 : 126;
+  } else if (outcome.reason == Reason::exited) {
+    if (group != nullptr && group->out_of_memory())
+      outcome.reason = Reason::out_of_memory;
+    else if (outcome.by_signal)
+      outcome.reason = outcome.code == SIGXCPU   ? Reason::cpu_limit
+                       : outcome.code == SIGXFSZ ? Reason::file_size_limit
+                                                 : Reason::signaled;
+  }
+  if (const char* limit = limit_behind(outcome.reason)) outcome.limits_hit.emplace_back(limit);
+  if (group != nullptr && group->pids_limit_hit()) outcome.limits_hit.emplace_back("max_procs");
+}
+
+void add_usage(Outcome& outcome, const rusage& used, const Jar& jar) {
+  auto micros = [](const timeval& t) {
+    return std::chrono::seconds(t.tv_sec) + microseconds(t.tv_usec);
+  };
+  outcome.user_cpu = micros(used.ru_utime);
+  outcome.system_cpu = micros(used.ru_stime);
+  outcome.peak_memory_kb =
+      std::max(outcome.peak_memory_kb, static_cast<std::uint64_t>(used.ru_maxrss));
+  if (auto peak = jar.group().peak_memory_kb()) outcome.peak_memory_kb = *peak;
+  const PhaseClock& clock = jar.phases();
+  for (std::size_t i = 1; i < clock.count; ++i)
+    outcome.phases.emplace_back(clock.names[i],
+                                microseconds((clock.at[i] - clock.at[i - 1]) / 1000));
+}
+
+}  // namespace belljar::launcher
+
+namespace belljar {
+
+std::string_view name(Reason reason) {
+  switch (reason) {
+    case Reason::exited:
+      return "exited";
+    case Reason::signaled:
+      return "signaled";
+    case Reason::timeout:
+      return "timeout";
+    case Reason::out_of_memory:
+      return "out of memory";
+    case Reason::cpu_limit:
+      return "cpu limit";
+    case Reason::file_size_limit:
+      return "file size limit";
+    case Reason::not_started:
+      return "not started";
+  }
+  return "?";
+}
+
+int Outcome::exit_code() const {
+  if (reason == Reason::timeout) return 124;
+  return by_signal ? 128 + code : code;
+}
+
+}  // namespace belljar
