@@ -5,6 +5,7 @@
 // starting a jar is not counted.
 //
 //   steady [--belljar=PATH] [--rounds=N] [--check] [--doc=docs/benchmarks.md] [--user=NAME]
+//          [--only=getpid|open|git|make]
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -125,6 +126,7 @@ struct Options {
   bool check = false;
   std::string doc;
   std::string user;
+  std::string only;  // one work, by its name
 };
 
 struct Place {
@@ -159,7 +161,8 @@ Report measure_here(const Options& options) {
                           {"restricted", {options.belljar, "exec", "--profile=restricted", "--"}}};
   std::vector<Cell> cells;
   for (const Work& work : kWorks)
-    for (const Place& place : places) cells.push_back({&work, &place});
+    for (const Place& place : places)
+      if (options.only.empty() || options.only == work.name) cells.push_back({&work, &place});
 
   std::mt19937 random(1);
   std::vector<Cell*> order;
@@ -208,7 +211,7 @@ std::optional<Options> parse(int argc, char** argv) {
     else if (value("--rounds=", rounds))
       options.rounds = std::atoi(rounds.c_str());
     else if (!value("--belljar=", options.belljar) && !value("--doc=", options.doc) &&
-             !value("--user=", options.user))
+             !value("--user=", options.user) && !value("--only=", options.only))
       return std::nullopt;
   }
   options.belljar = fs::absolute(options.belljar);
