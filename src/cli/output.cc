@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/printable.h"
+
 namespace belljar::cli {
 namespace {
 
@@ -35,9 +37,10 @@ std::string_view code_of(Style style) {
   return "";
 }
 
-// One call, so that a line of ours is not torn apart by what a guest writes.
+// One call, so that a line of ours is not torn apart by what a guest writes. The
+// text may name a file that a guest made: such a name must not steer the terminal.
 void print_line(std::string prefix, std::string_view text) {
-  prefix.append(text).append("\n");
+  prefix.append(printable(text)).append("\n");
   std::fputs(prefix.c_str(), stderr);
 }
 
