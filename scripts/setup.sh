@@ -18,10 +18,17 @@ case "${1:-build}" in
   *) echo "usage: setup.sh build|test|check" >&2; exit 2 ;;
 esac
 
+# A program may also have come from somewhere else than Debian's package.
+have() {
+  case "$1" in
+    nodejs) [[ -x /usr/bin/node ]] ;;
+    npm) [[ -x /usr/bin/npm ]] ;;
+    default-jdk-headless) [[ -x /usr/bin/javac ]] ;;
+    *) [[ "$(dpkg-query -W -f='${db:Status-Abbrev}' "$1" 2>/dev/null)" == ii* ]] ;;
+  esac
+}
 missing=()
-for package in "${wanted[@]}"; do
-  [[ "$(dpkg-query -W -f='${db:Status-Abbrev}' "$package" 2>/dev/null)" == ii* ]] || missing+=("$package")
-done
+for package in "${wanted[@]}"; do have "$package" || missing+=("$package"); done
 if [[ ${#missing[@]} -eq 0 ]]; then exit 0; fi
 
 echo "installing: ${missing[*]}"

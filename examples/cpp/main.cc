@@ -33,9 +33,10 @@ int main(int, char** argv) {
   auto jar = belljar::Jar::start(policy);
   if (!jar) return 1;
   auto server = jar->spawn({.arguments = {"python3", "-m", "http.server", "8000"}});
-  auto client = jar->spawn(
-      {.arguments = {"sh", "-c", "sleep 1; python3 -c 'import urllib.request as u; "
-                                 "print(u.urlopen(\"http://127.0.0.1:8000/answer\").read())'"}});
+  auto client =
+      jar->spawn({.arguments = {"sh", "-c",
+                                "sleep 1; python3 -c 'import urllib.request as u; "
+                                "print(u.urlopen(\"http://127.0.0.1:8000/answer\").read())'"}});
   if (!server || !client) return 1;
   std::printf("the client inside read %s", client->wait().value().out.c_str());
   return 0;  // with the jar the server ends

@@ -189,7 +189,7 @@ def main(home, outside, host_pid, port):
     attempt("files", "write a file beside the project", lambda: write(f"{outside}/planted"))
     attempt("files", "delete a folder of photos", lambda: shutil.rmtree(f"{outside}/photos"))
     attempt("environment", "read the caller's API token", lambda: token("TOUR_API_TOKEN"))
-    attempt("network", "connect to the internet (1.1.1.1)", lambda: connect(("1.1.1.1", 443)))
+    attempt("network", "connect to the internet (192.0.2.1)", lambda: connect(("192.0.2.1", 443)))
     attempt("network", "connect to a server on the host's 127.0.0.1", lambda: connect(("127.0.0.1", port)))
     attempt("processes", "look at a process of the host", lambda: read(f"/proc/{host_pid}/cmdline"))
     attempt("processes", "kill a process of the host", lambda: os.kill(host_pid, 9))

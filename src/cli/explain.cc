@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "cli/cli.h"
+#include "cli/configuration.h"
 #include "cli/exec.h"
 #include "cli/flags.h"
 
@@ -19,7 +20,9 @@ Result<int> run_explain(const Arguments& arguments) {
   Parsed parsed = TRY(
       parse_flags(arguments, {{.name = "json", .seen = &as_json}, {.name = "why", .value = &why}}));
   const Caller caller = this_caller();
-  Policy policy = TRY(policy_for(parsed.settings, caller));
+  Loaded loaded = TRY(load_here(parsed.settings));
+  Policy policy = TRY(policy_for(loaded.settings, caller));
+  policy.profile = loaded.policy.profile;
   if (policy.mode == Mode::off) return fail("mode is off: nothing would be enforced");
   Plan plan = TRY(resolve(policy, probe_host(caller), caller, Purpose::explain));
   std::string text = !why.empty() ? explain_why(plan, why, caller)

@@ -37,8 +37,8 @@ std::string_view code_of(Style style) {
   return "";
 }
 
-// One call, so that a line of ours is not torn apart by what a guest writes. The
-// text may name a file that a guest made: such a name must not steer the terminal.
+// One call, so that a line of ours is not torn apart by what a guest writes. A name
+// may hold any byte; the terminal gets none that it would act on.
 void print_line(std::string prefix, std::string_view text) {
   prefix.append(printable(text)).append("\n");
   std::fputs(prefix.c_str(), stderr);

@@ -266,6 +266,9 @@ void handle_request(Init& init) {
       sys(__NR_munmap, memory, header.size);
       break;
     }
+    case Kind::signal_all:
+      if (init.own_pid_namespace) sys(__NR_kill, -1, header.value);
+      break;
     case Kind::signal:
     case Kind::foreground:
       for (const Process& process : init.processes) {

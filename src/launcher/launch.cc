@@ -325,6 +325,10 @@ Status Jar::signal(std::uint32_t id, int signal) {
   return send(Kind::signal, id, static_cast<std::uint32_t>(signal));
 }
 
+Status Jar::signal_all(int signal) {
+  return send(Kind::signal_all, 0, static_cast<std::uint32_t>(signal));
+}
+
 Status Jar::foreground(std::uint32_t id) { return send(Kind::foreground, id, 0); }
 
 Result<std::optional<Event>> Jar::next_event() {

@@ -46,6 +46,7 @@ class Jar {
   // Returns the id that events about it carry.
   Result<std::uint32_t> spawn(const Command& command);
   Status signal(std::uint32_t id, int signal);
+  Status signal_all(int signal);  // everything in the jar
   Status foreground(std::uint32_t id);
 
   // What init has said, without waiting for it.

@@ -19,6 +19,7 @@ enum class Kind : std::uint32_t {
   // to init
   spawn,       // payload: Spawn, then strings; three descriptors travel with the header
   signal,      // value: the signal, for the process group of `id`
+  signal_all,  // value: the signal, for everything in the jar but init
   foreground,  // give the terminal to the group of `id` and let it continue
   // from init
   ready,

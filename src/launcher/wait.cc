@@ -103,19 +103,20 @@ class Supervisor {
     const bool wants_terminal = signal == SIGTTIN || signal == SIGTTOU;
     if (wants_terminal && !gave_terminal_ && may_use_terminal()) return resume();
     take_terminal();
-    if (command_.has_terminal)
-      ::kill(0, SIGSTOP);
-    else if (told_to_stop_)  // in a pipeline, say
-      ::kill(::getpid(), SIGSTOP);
+    if (!command_.has_terminal && !told_to_stop_) return;
+    // While we stop nobody watches the limits, so nothing in the jar may go on.
+    (void)jar_.signal_all(SIGSTOP);                           // as for tell_guest
+    ::kill(command_.has_terminal ? 0 : ::getpid(), SIGSTOP);  // else: in a pipeline, say
     told_to_stop_ = false;
   }
 
   // A shell gives a job the terminal before it continues it. Continued in the
   // background, the guest must not have it.
   void resume() {
-    if (!may_use_terminal()) return tell_guest(SIGCONT);
-    gave_terminal_ = true;
-    (void)jar_.foreground(kFirst);  // as for tell_guest
+    const bool give = may_use_terminal();
+    gave_terminal_ = gave_terminal_ || give;
+    (void)(give ? jar_.foreground(kFirst) : jar_.signal(kFirst, SIGCONT));
+    (void)jar_.signal_all(SIGCONT);  // after it: who reads too early is stopped again
   }
 
   bool may_use_terminal() const {

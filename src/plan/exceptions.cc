@@ -132,7 +132,7 @@ class Exceptions {
 // A name with wildcards may also be meant as it stands.
 std::vector<std::string> matches(const std::string& pattern) {
   std::vector<std::string> paths = expand_glob(pattern);
-  if (trace(pattern)) paths.push_back(pattern);
+  if (std::ranges::find(paths, pattern) == paths.end() && trace(pattern)) paths.push_back(pattern);
   return paths;
 }
 

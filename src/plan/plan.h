@@ -48,6 +48,7 @@ struct Plan {
   std::optional<cgroup::Plan> cgroup;
   bool outside_proc = false;  // the guest sees the host's /proc
   bool watchdog = false;      // the supervisor sums memory and CPU, where no cgroup does
+  bool no_memfd = false;      // the filter refuses what the watchdog could not count
   std::optional<landlock::Plan> landlock;
   std::optional<seccomp::Plan> seccomp;
   std::vector<std::string> environment;

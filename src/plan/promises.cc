@@ -129,6 +129,9 @@ class Judge {
            "delegate a cgroup: systemd-run --user --scope -p Delegate=yes belljar …");
     else
       keep(Promise::limits, std::move(layers));
+    if (limits.memory_mb && plan_.watchdog && !plan_.no_memfd)
+      lose(Promise::limits, false, "memory that a guest keeps in memfds is not counted",
+           "delegate a cgroup, or require the limits: --sandbox=on");
   }
 
   void syscalls() {

@@ -43,9 +43,9 @@ Result<Plan> resolve(const Policy& policy, const Host& host, const Caller& calle
   plan.watchdog = !plan.cgroup && view && plan.layout.own_dev &&
                   (policy.limits.memory_mb || policy.limits.cpu_secs);
   plan.landlock = landlock::resolve(policy, plan.layout, host.landlock, view);
-  const bool uncounted =
+  plan.no_memfd =
       policy.limits.memory_mb && !plan.cgroup && policy.need(Promise::limits) == Need::required;
-  plan.seccomp = TRY(seccomp::resolve(policy, host.seccomp, {.no_memfd = uncounted}));
+  plan.seccomp = TRY(seccomp::resolve(policy, host.seccomp, {.no_memfd = plan.no_memfd}));
   plan.environment = env::resolve(policy, caller.environment,
                                   {plan.layout.home, plan.layout.tmp, plan.layout.cache});
   plan.warnings = plan.layout.warnings;

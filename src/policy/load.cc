@@ -172,7 +172,7 @@ class Loader {
     if (!settings.profile) return;
     std::vector<const ProfileDefinition*> chain;
     std::string name = *settings.profile;
-    for (const ProfileDefinition* own; (own = find_own_profile(name)) != nullptr;) {
+    while (const ProfileDefinition* own = find_own_profile(name)) {
       chain.push_back(own);
       name = own->extends;
     }

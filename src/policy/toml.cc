@@ -52,7 +52,7 @@ Position position_of(const toml::key& key) { return position_of(key.source()); }
 std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
 
 std::string did_you_mean(std::string_view wrong, std::span<const std::string_view> names,
-                         std::string otherwise = {}) {
+                         const std::string& otherwise = {}) {
   std::string_view near = nearest(wrong, names);
   return near.empty() ? otherwise : "did you mean " + std::string(near) + "?";
 }
@@ -109,8 +109,8 @@ class Reader {
 
  private:
   std::unexpected<Error> wrong(Position position, std::string_view what,
-                               std::string hint = {}) const {
-    return std::unexpected(config_.error(position, what, std::move(hint)));
+                               const std::string& hint = {}) const {
+    return std::unexpected(config_.error(position, what, hint));
   }
 
   std::unexpected<Error> unknown(const toml::key& key, std::vector<std::string_view> own,
@@ -187,8 +187,8 @@ class Reader {
     for (const Text& value : TRY(texts_in(key, node))) {
       Status status = set(section.settings, key, value.text, origin);
       if (status) continue;
-      std::string hint = did_you_mean(value.text, key.choices, status.error().hint);
-      return wrong(value.position, status.error().what, std::move(hint));
+      return wrong(value.position, status.error().what,
+                   did_you_mean(value.text, key.choices, status.error().hint));
     }
     return {};
   }
@@ -370,14 +370,14 @@ Error syntax_error(const ConfigSource& source, const toml::parse_error& error) {
 }  // namespace
 
 Error config_error(std::string_view file, Position position, std::string_view what,
-                   std::string hint) {
+                   const std::string& hint) {
   const std::string where = std::string(file) + ":" + std::to_string(position.line) + ":" +
                             std::to_string(position.column) + ": ";
   return {.what = printable(where + std::string(what)), .err = 0, .hint = printable(hint)};
 }
 
-Error Config::error(Position position, std::string_view what, std::string hint) const {
-  return config_error(file, position, what, std::move(hint));
+Error Config::error(Position position, std::string_view what, const std::string& hint) const {
+  return config_error(file, position, what, hint);
 }
 
 Result<Config> parse_config(std::string_view text, const ConfigSource& source) {

@@ -56,7 +56,7 @@ struct Config {
   Tasks tasks;
   bool operator==(const Config&) const = default;
 
-  Error error(Position position, std::string_view what, std::string hint = {}) const;
+  Error error(Position position, std::string_view what, const std::string& hint = {}) const;
 };
 
 struct ConfigSource {
@@ -73,6 +73,6 @@ Result<Config> parse_config(std::string_view text, const ConfigSource& source);
 
 // `file:line:column: what`, fit for a terminal.
 Error config_error(std::string_view file, Position position, std::string_view what,
-                   std::string hint);
+                   const std::string& hint);
 
 }  // namespace belljar

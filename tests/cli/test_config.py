@@ -173,6 +173,16 @@ def test_the_persons_own_profile_has_a_name(place):
     assert json.loads(report.read_text())["profile"] == "mine"
 
 
+def test_explain_reads_the_same_files(place):
+    place.write_user('[profiles.mine]\nextends = "restricted"\n')
+    place.write('[sandbox]\nprofile = "mine"\nnetwork = "none"\n')
+    done = place.run("explain", "--json")
+    assert json.loads(done.stdout)["profile"] == "mine", done.stderr
+    assert json.loads(done.stdout)["network"] == "none"
+    place.write('[sandbox]\nmode = "off"\n')
+    assert "mode would widen" in place.refused("explain")
+
+
 # ---- tasks ----
 
 

@@ -159,10 +159,14 @@ ON_HOOKS = [
 ]  # fmt: skip
 
 
-def tampered(attacker, way: str, policy: str, folder: str = HOOKS) -> None:
+# What is not there yet cannot be protected: belljar warns of it, and in this mode refuses.
+STRICT = "--sandbox=on"
+
+
+def tampered(attacker, way: str, policy: str, folder: str = HOOKS, mode: str = "--sandbox=auto") -> None:
     target = attacker.scene.workdir / folder
     before = jars.snapshot(target)
-    attacker.run("04_tamper", way, folder, policy=[f"--protect={policy}"])
+    attacker.run("04_tamper", way, folder, policy=[f"--protect={policy}", mode], may_refuse=mode == STRICT)
     after = jars.snapshot(target)
     attacker.verdict(changed=before != after)
 
@@ -175,14 +179,14 @@ def plant_repository(scene, at: str = ".") -> None:
 @attack(3, "exceptions")
 @pytest.mark.parametrize("way", ON_MISSING)
 def test_creates_protected_hooks_where_there_is_no_repository(attacker, way):
-    tampered(attacker, way, HOOKS)
+    tampered(attacker, way, HOOKS, mode=STRICT)
 
 
 @attack(3, "exceptions")
 @pytest.mark.parametrize("way", ON_NO_HOOKS)
 def test_creates_protected_hooks_where_there_are_none(attacker, way):
     attacker.scene.file(".git/HEAD", "ref: refs/heads/main\n")
-    tampered(attacker, way, HOOKS)
+    tampered(attacker, way, HOOKS, mode=STRICT)
 
 
 @attack(3, "exceptions")
@@ -195,7 +199,8 @@ def test_writes_protected_file(attacker, there):
     attacker.shell(
         "echo x >> belljar.toml; echo y > mine; mv -f mine belljar.toml; ln -sf mine belljar.toml;"
         "rm -f belljar.toml; echo z > belljar.toml; true",
-        policy=["--protect=belljar.toml"],
+        policy=["--protect=belljar.toml", *([STRICT] if there == "missing" else [])],
+        may_refuse=there == "missing",
     )
     attacker.verdict(changed=before != jars.snapshot(scene.workdir / "belljar.toml"))
 
@@ -244,7 +249,7 @@ def test_replaces_a_git_file_by_a_repository_with_hooks(attacker):
     scene.file(".git", "gitdir: elsewhere\n")
     attacker.shell(
         "rm -f .git; mv .git away; mkdir -p .git/hooks; echo x > .git/hooks/pre-commit; true",
-        policy=[f"--protect={HOOKS}"],
+        policy=[f"--protect={HOOKS}", STRICT],
         may_refuse=True,
     )
     attacker.verdict(hook=(scene.workdir / ".git/hooks/pre-commit").exists())
