@@ -67,7 +67,8 @@ struct Work {
 constexpr Work kWorks[] = {
     {"getpid", "500,000 × getpid", call_getpid, nullptr, {}},
     {"open", "50,000 × open and close", open_and_close, nullptr, {}},
-    {"git", "git status, 20,000 files", git_status, nullptr, 1.05},
+    // Once before: as root the jar's uid is another, which git notices in its index.
+    {"git", "git status, 20,000 files", git_status, "git -C tree status", 1.05},
     {"make", "make -j2, 30 C files", make_all, "make -C sources clean", 1.05},
 };
 
