@@ -18,10 +18,10 @@ BELLJAR = os.environ["BELLJAR"]
 PROFILES = ("open", "developer", "restricted", "public-bot")
 
 GUEST = """
-echo written > here 2>/dev/null && echo wrote_workdir
+( echo written > here ) 2>/dev/null && echo wrote_workdir
 cat {secret} 2>/dev/null | grep -q sesame && echo read_secret
-: > {secret} 2>/dev/null && echo emptied_secret
-python3 -c 'import os; os.truncate("{secret}", 0)' 2>/dev/null && echo truncated_secret
+( : > {secret} ) 2>/dev/null
+python3 -c 'import os; os.truncate("{secret}", 0)' 2>/dev/null
 [ -d /proc/{outside}/fd ] && ls /proc/{outside}/fd >/dev/null 2>&1 && echo saw_process
 grep -q outside-mark[e]r /proc/[0-9]*/cmdline 2>/dev/null && echo saw_process
 kill -0 {outside} 2>/dev/null && echo could_signal
