@@ -1,5 +1,7 @@
 #include "library.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -8,17 +10,13 @@
 
 #include <csignal>
 #include <cstdlib>
-#include <optional>
 
-#include "launcher/wait.h"
+#include "belljar/belljar.h"
+#include "launcher/launch.h"
 #include "profile.h"
 
 namespace bench {
 namespace {
-
-using belljar::Command;
-using belljar::Jar;
-using belljar::Plan;
 
 bool touch_memory(std::size_t mb) {
   if (mb == 0) return true;
@@ -32,48 +30,74 @@ bool touch_memory(std::size_t mb) {
 
 class Work {
  public:
-  Work(std::string profile, Way way) : profile_(std::move(profile)), way_(way) {
-    if (way != Way::fresh_plan) plan_.emplace(*plan_of(profile_));
-  }
+  Work(const std::string& profile, Way way)
+      : way_(way),
+        policy_(*policy_of(profile)),
+        plan_(*plan_of(profile)),
+        pool_(policy_, way == Way::ready_jar ? 1 : 0) {}
 
   Nanoseconds once() {
-    const Command command{.arguments = {"/bin/true"}};
-    if (way_ == Way::ready_jar) return spawn_in_ready_jar(command);
+    if (way_ == Way::fresh_plan) return run_once();
+    return way_ == Way::one_plan ? start_once() : take_once();
+  }
+
+ private:
+  Nanoseconds run_once() {
     const Nanoseconds began = now();
-    std::optional<Plan> fresh;
-    if (way_ == Way::fresh_plan) {
-      belljar::Result<Plan> plan = plan_of(profile_);
-      if (!plan) return -1;
-      fresh = std::move(*plan);
-    }
-    belljar::Result<belljar::Outcome> outcome = belljar::run(fresh ? *fresh : *plan_, command);
+    belljar::Result<belljar::Outcome> outcome = belljar::run(policy_, command_);
     const Nanoseconds took = now() - began;
     return outcome && outcome->exit_code() == 0 ? took : -1;
   }
 
- private:
-  Nanoseconds spawn_in_ready_jar(const Command& command) {
-    belljar::Result<Jar> jar = Jar::start(*plan_);
-    if (!jar) return -1;
+  // Below the public API, which makes a plan for each run.
+  Nanoseconds start_once() {
+    const belljar::launcher::Command command{.arguments = command_.arguments,
+                                             .stdio_fds = {null_, null_, null_}};
     const Nanoseconds began = now();
-    if (!jar->spawn(command)) return -1;
+    belljar::Result<belljar::launcher::Jar> jar = belljar::launcher::Jar::start(plan_, &command);
+    if (!jar || !exits_well(*jar)) return -1;
+    jar->end();
+    return now() - began;
+  }
+
+  static bool exits_well(belljar::launcher::Jar& jar) {
     for (;;) {
-      auto event = jar->next_event();
-      if (!event || !*event) return -1;
-      if ((*event)->kind != belljar::protocol::Kind::exited) continue;
-      return (*event)->value == 0 ? now() - began : -1;
+      pollfd ready{.fd = jar.control_fd(), .events = POLLIN, .revents = 0};
+      if (::poll(&ready, 1, kPatienceMs) != 1) return false;
+      auto event = jar.next_event();
+      if (!event) return false;
+      if (*event && (*event)->kind == belljar::protocol::Kind::exited) return (*event)->value == 0;
+      if (!*event && jar.has_ended()) return false;
     }
   }
 
-  std::string profile_;
+  Nanoseconds take_once() {
+    if (!pool_.fill()) return -1;
+    const Nanoseconds began = now();
+    belljar::Result<belljar::Jar> jar = pool_.take();
+    if (!jar) return -1;
+    belljar::Result<belljar::Process> process = jar->spawn(command_);
+    if (!process) return -1;
+    belljar::Result<belljar::Outcome> outcome = process->wait();
+    const Nanoseconds took = now() - began;
+    return outcome && outcome->exit_code() == 0 ? took : -1;
+  }
+
+  static constexpr int kPatienceMs = 5000;
+
+  int null_ = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  belljar::Command command_{
+      .arguments = {"/bin/true"}, .in_fd = null_, .out_fd = null_, .err_fd = null_};
   Way way_;
-  std::optional<Plan> plan_;
+  belljar::Policy policy_;
+  belljar::Plan plan_;
+  belljar::Pool pool_;
 };
 
 [[noreturn]] void serve(int socket_fd, std::string profile, Way way, std::size_t resident_mb) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (!touch_memory(resident_mb)) ::_exit(1);
-  Work work(std::move(profile), way);
+  Work work(profile, way);
   char ask = 0;
   while (::read(socket_fd, &ask, 1) == 1) {
     const Nanoseconds took = work.once();

@@ -8,9 +8,9 @@
 namespace bench {
 
 enum class Way {
-  fresh_plan,  // resolve, start, wait
-  one_plan,    // the plan was made before
-  ready_jar,   // the jar too: spawn, wait for the event
+  fresh_plan,  // belljar::run
+  one_plan,    // the plan was made before: start a jar with the command, wait, end it
+  ready_jar,   // the jar too: take it from a pool, spawn, wait
 };
 
 // A process of its own that launches once whenever it is asked to.

@@ -1,27 +1,22 @@
 #include "profile.h"
 
-#include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
-
 #include "base/result.h"
+#include "belljar/caller.h"
 #include "policy/profiles.h"
 
 namespace bench {
 
-belljar::Result<belljar::Plan> plan_of(const std::string& profile) {
-  belljar::Caller caller;
-  caller.home = std::getenv("HOME");
-  caller.cwd = std::filesystem::current_path();
-  for (char** variable = environ; *variable != nullptr; ++variable)
-    caller.environment.emplace_back(*variable);
+belljar::Result<belljar::Policy> policy_of(const std::string& profile) {
+  const belljar::Caller caller = belljar::this_process();
   belljar::Settings settings;
   settings.profile = profile;
   settings.deny_net = profile == "open";
-  belljar::Policy policy =
-      TRY(belljar::make_policy(settings, {.cwd = caller.cwd, .home = caller.home}));
-  return belljar::resolve(policy, belljar::assume_host(), caller);
+  return belljar::make_policy(settings, {.cwd = caller.cwd, .home = caller.home});
+}
+
+belljar::Result<belljar::Plan> plan_of(const std::string& profile) {
+  const belljar::Policy policy = TRY(policy_of(profile));
+  return belljar::resolve(policy, belljar::assume_host(), belljar::this_process());
 }
 
 }  // namespace bench
