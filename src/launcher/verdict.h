@@ -24,7 +24,8 @@ class LimitWatch {
 
  private:
   Limits limits_;
-  std::chrono::steady_clock::time_point looked_{};
+  // Not at once: a guest that has just begun has used nothing.
+  std::chrono::steady_clock::time_point looked_ = std::chrono::steady_clock::now();
   std::uint64_t peak_memory_kb_ = 0;
 };
 
