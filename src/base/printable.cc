@@ -7,10 +7,20 @@ constexpr std::size_t kLongest = 600;
 
 bool is_control(unsigned char byte) { return byte < 0x20 || byte == 0x7f; }
 
-// The second byte of U+0080 to U+009F, which terminals obey like escapes.
-bool is_c1(std::string_view text, std::size_t at) {
-  return text[at] == '\xc2' && at + 1 < text.size() &&
-         static_cast<unsigned char>(text[at + 1]) < 0xa0;
+// How many bytes the UTF-8 character at `at` has; 0 where there is none, and where it
+// is one of U+0080 to U+009F, which terminals obey like escapes.
+std::size_t character(std::string_view text, std::size_t at) {
+  const auto first = static_cast<unsigned char>(text[at]);
+  if (first < 0x80) return is_control(first) ? 0 : 1;
+  const std::size_t size = first >= 0xf0 && first < 0xf5   ? 4
+                           : first >= 0xe0 && first < 0xf0 ? 3
+                           : first >= 0xc2 && first < 0xe0 ? 2
+                                                           : 0;
+  if (size == 0 || at + size > text.size()) return 0;
+  for (std::size_t i = 1; i < size; ++i)
+    if ((static_cast<unsigned char>(text[at + i]) & 0xc0) != 0x80) return 0;
+  const bool is_c1 = first == 0xc2 && static_cast<unsigned char>(text[at + 1]) < 0xa0;
+  return is_c1 ? 0 : size;
 }
 
 // Never inside a UTF-8 sequence.
@@ -32,16 +42,15 @@ std::string printable(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   const std::string shortened = shorten(text);
   std::string out;
-  for (std::size_t i = 0; i < shortened.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(shortened[i]);
-    if (!is_control(byte) && !is_c1(shortened, i)) {
-      out.push_back(shortened[i]);
+  for (std::size_t i = 0; i < shortened.size();) {
+    if (const std::size_t size = character(shortened, i); size != 0) {
+      out.append(shortened, i, size);
+      i += size;
       continue;
     }
-    const bool two = byte == 0xc2;
-    const auto shown = two ? static_cast<unsigned char>(shortened[++i]) : byte;
-    out.append("\\x").push_back(kDigits[shown >> 4U]);
-    out.push_back(kDigits[shown & 0xfU]);
+    const auto byte = static_cast<unsigned char>(shortened[i++]);
+    out.append("\\x").push_back(kDigits[byte >> 4U]);
+    out.push_back(kDigits[byte & 0xfU]);
   }
   return out;
 }

@@ -6,8 +6,8 @@
 
 namespace belljar {
 
-// Control characters are written \xNN, so that a file cannot move the cursor or
-// forge a line of ours; what is very long is cut in the middle.
+// Control characters and what is no UTF-8 are written \xNN, so that a file cannot move the cursor
+// or forge a line of ours; what is very long is cut in the middle.
 std::string printable(std::string_view text);
 
 }  // namespace belljar

@@ -11,7 +11,12 @@ TEST(Printable, escapes_cannot_reach_the_terminal) {
   EXPECT_EQ(printable("a\x1b[2Jb\nc\r\x7f"), "a\\x1b[2Jb\\x0ac\\x0d\\x7f");
   EXPECT_EQ(printable("\xc2\x9b"
                       "31m"),
-            "\\x9b31m");  // the one-character form of ESC [
+            "\\xc2\\x9b31m");  // the one-character form of ESC [
+}
+
+TEST(Printable, bytes_that_are_no_utf8_are_shown_as_such) {
+  EXPECT_EQ(printable("a\x9b\xff\xe2\x82z"), "a\\x9b\\xff\\xe2\\x82z");
+  EXPECT_EQ(printable("\xc0\x80"), "\\xc0\\x80");  // an overlong NUL
 }
 
 TEST(Printable, long_text_is_cut_between_characters) {

@@ -45,6 +45,11 @@ Status check_workdir(const Settings& settings, const Policy& policy, const Calle
   if (is_below(home, folder) || folder == "/")
     return fail("the current folder " + caller.cwd + " holds your home, and would be writable", 0,
                 "cd into a project folder, or name it: -C " + caller.cwd);
+  for (const char* system :
+       {"/usr", "/etc", "/bin", "/sbin", "/lib", "/boot", "/dev", "/proc", "/sys"})
+    if (is_below(folder, system))
+      return fail("the current folder " + caller.cwd + " is the system's, and would be writable", 0,
+                  "cd into a project folder, or name it: -C " + caller.cwd);
   return {};
 }
 

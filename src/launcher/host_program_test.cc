@@ -297,6 +297,33 @@ TEST(HostProgram, sigkill_of_the_supervisor_ends_everything_inside) {
   EXPECT_TRUE(becomes(0, word));
 }
 
+TEST(HostProgram, sigkill_ends_a_jar_whose_guest_stops_every_new_process) {
+  Folder folder;
+  const std::string word = unique_seconds();
+  pid_t supervisor = fork_supervisor([&] {
+    Jar jar = Jar::start(policy_for(folder)).value();
+    Process stopper = jar.spawn({.arguments = {"/usr/bin/python3", "-I", "-c",
+                                               "import os, signal\n"
+                                               "while True:\n"
+                                               "  try: os.kill(-1, signal.SIGSTOP)\n"
+                                               "  except OSError: pass\n",
+                                               word}})
+                          .value();
+    (void)stopper.wait_for(300ms);
+    std::vector<Process> stopped;  // most of them before their exec, which init waits for
+    for (int i = 0; i < 20; ++i) stopped.push_back(jar.spawn(sh("true")).value());
+    folder.write("spawned", "");
+    ::sleep(20);
+  });
+  for (int i = 0; i < 500 && !std::filesystem::exists(folder.path() + "/spawned"); ++i)
+    std::this_thread::sleep_for(20ms);
+  std::this_thread::sleep_for(200ms);
+  EXPECT_GE(processes_with(word), 1);
+  ::kill(supervisor, SIGKILL);
+  ::waitpid(supervisor, nullptr, 0);
+  EXPECT_TRUE(becomes(0, word));
+}
+
 TEST(HostProgram, sigkill_ends_everything_while_forks_hold_the_supervisors_descriptors) {
   Folder folder;
   const std::string word = unique_seconds();

@@ -30,6 +30,10 @@ class Exceptions {
       return complain(layout_, policy_,
                       "protect: " + path + " does not exist and cannot be protected",
                       traced.error().err);
+    const bool hidden = std::ranges::any_of(layout_.places, [&](const Place& place) {
+      return place.access == Access::hide && is_below(traced->path, place.path);
+    });
+    if (hidden) return {};  // what cannot be seen cannot be changed
     // A symlink on the way could be pointed elsewhere: it is protected itself.
     for (const Link& link : traced->links) {
       struct stat st{};

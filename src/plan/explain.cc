@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "base/printable.h"
 #include "plan/paths.h"
 
 namespace belljar {
@@ -128,8 +129,8 @@ void add_files(std::string& text, const Plan& plan) {
     if (place.device || place.pin) continue;
     std::string access(name(place.access));
     access.resize(9, ' ');
-    text.append("  ").append(access).append(place.path);
-    if (place.inside != place.path) text.append(" at ").append(place.inside);
+    text.append("  ").append(access).append(printable(place.path));
+    if (place.inside != place.path) text.append(" at ").append(printable(place.inside));
     text.append("  (").append(place.from).append(")\n");
   }
   for (const PrivateDir& dir : layout.private_dirs)
@@ -164,7 +165,7 @@ std::string explain(const Plan& plan) {
   text += "\nLayers, in the order they are applied\n";
   for (const std::string& layer : layers_of(plan)) text.append("  ").append(layer).append("\n");
   for (const std::string& warning : plan.warnings)
-    text.append("\nWarning: ").append(warning).append("\n");
+    text.append("\nWarning: ").append(printable(warning)).append("\n");
   return text;
 }
 

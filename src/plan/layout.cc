@@ -164,11 +164,23 @@ class Builder {
       if (grant.access == Access::hide || grant.access == Access::protect) continue;
       if (grant.access == Access::write) TRY(make_missing(grant.path));
       Status added = add(grant.path, grant.access, grant.from, Asked::by_name);
+      if (added) TRY(check_leads_out(grant));
       if (!added)
         TRY(complain(layout_, policy_, grant.from + ": " + grant.path + " cannot be opened",
                      added.error().err));
     }
     return {};
+  }
+
+  // A guest can plant a symlink in its workdir, for the grant of the next run to follow.
+  Status check_leads_out(const Grant& grant) {
+    const std::string& real = layout_.places.back().path;
+    Result<Traced> workdir = tracer_.trace(files_.workdir);
+    if (!workdir || !is_below(normalise(grant.path), normalise(files_.workdir)) ||
+        is_below(real, workdir->path))
+      return {};
+    return fail(grant.from + ": " + grant.path + " leads out of the workdir, to " + real, 0,
+                "if that is meant, name " + real + " itself");
   }
 
   // An allowed write path that does not exist is made, and removed again if it

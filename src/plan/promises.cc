@@ -175,17 +175,23 @@ void judge_promises(Plan& plan, const Host& host) {
 
 Status refuse_lost_promises(const Plan& plan) {
   const bool strict = plan.policy.mode == Mode::on;
+  std::string what;
+  std::string hint;
+  std::string accept;
   for (const Loss& loss : plan.losses) {
     const bool matters =
         strict || (loss.broken && plan.policy.need(loss.promise) == Need::required);
     if (!matters || is_accepted(plan, loss.promise)) continue;
     const std::string promise(name(loss.promise));
-    return fail(std::string("cannot keep the promise \"") + promise + "\"" +
-                    (loss.broken ? ": " : " in full depth, which mode \"on\" requires: ") +
-                    loss.what,
-                0, loss.hint + "; or accept the loss: --accept-degraded=" + promise);
+    what.append(what.empty() ? "cannot keep the promise \"" : "; nor \"").append(promise);
+    what.append(loss.broken ? "\": " : "\" in full depth, as mode \"on\" requires: ");
+    what.append(loss.what);
+    if (hint.find(loss.hint) == hint.npos) hint.append(loss.hint).append("; ");
+    const std::string flag = " --accept-degraded=" + promise;
+    if (accept.find(flag) == accept.npos) accept += flag;
   }
-  return {};
+  if (what.empty()) return {};
+  return fail(what, 0, hint + "or accept the loss:" + accept);
 }
 
 }  // namespace belljar

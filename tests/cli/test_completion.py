@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 
@@ -18,7 +17,9 @@ def bash(tmp_path_factory):
     folder = tmp_path_factory.mktemp("completion")
     (folder / "folder").mkdir()
     (folder / "file.txt").touch()
-    shell = Bash(str(folder), os.path.dirname(jars.binary()) + ":/usr/bin:/bin")
+    programs = tmp_path_factory.mktemp("programs")
+    (programs / "belljar").symlink_to(jars.binary())
+    shell = Bash(str(folder), f"{programs}:/usr/bin:/bin")
     shell.run("source <(belljar completion bash)")
     yield shell
     shell.close()

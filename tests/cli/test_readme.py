@@ -6,7 +6,6 @@ a line or, alone on a line, for any lines. A comment `<!-- given ... -->` before
 
 from __future__ import annotations
 
-import os
 import pathlib
 import re
 
@@ -57,7 +56,9 @@ def test_examples_are_found():
 def test_example(scene, given, block):
     commands = commands_of(block)
     script = given + "".join(f"\necho '{MARK}'\n{command}" for command, _ in commands)
-    environment = {"PATH": os.path.dirname(jars.binary()) + ":" + jars.SYSTEM_PATH, "TOKEN": "abc"}
+    programs = scene.folder(scene.base / "bin")
+    (programs / "belljar").symlink_to(jars.binary())
+    environment = {"PATH": f"{programs}:{jars.SYSTEM_PATH}", "TOKEN": "abc"}
     outside = jars.Outside(scene)
     run = outside.run(["/bin/bash", "-c", f"exec 2>&1\n{script}"], env=environment)
     assert not run.hung, run

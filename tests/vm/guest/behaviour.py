@@ -18,12 +18,12 @@ BELLJAR = os.environ["BELLJAR"]
 PROFILES = ("open", "developer", "restricted", "public-bot")
 
 GUEST = """
-echo written > here 2>/dev/null && echo wrote_workdir
+( echo written > here ) 2>/dev/null && echo wrote_workdir
 cat {secret} 2>/dev/null | grep -q sesame && echo read_secret
-: > {secret} 2>/dev/null && echo emptied_secret
-python3 -c 'import os; os.truncate("{secret}", 0)' 2>/dev/null && echo truncated_secret
+( : > {secret} ) 2>/dev/null
+python3 -c 'import os; os.truncate("{secret}", 0)' 2>/dev/null
 [ -d /proc/{outside}/fd ] && ls /proc/{outside}/fd >/dev/null 2>&1 && echo saw_process
-grep -q outside-marker /proc/[0-9]*/cmdline 2>/dev/null && echo saw_process
+grep -q outside-mark[e]r /proc/[0-9]*/cmdline 2>/dev/null && echo saw_process
 kill -0 {outside} 2>/dev/null && echo could_signal
 python3 -c 'import socket; socket.create_connection(("127.0.0.1", {port}), 2)' 2>/dev/null && echo connected
 [ "$(id -u)" = 0 ] && echo is_root
@@ -49,7 +49,7 @@ def main():
     top = pathlib.Path(tempfile.mkdtemp(prefix="hosts-", dir=os.environ.get("HOME", "/root")))
     work = top / "work"
     work.mkdir()
-    bystander = subprocess.Popen(["/bin/sh", "-c", "sleep 300; : outside-marker"])
+    bystander = subprocess.Popen(["outside-marker", "300"], executable="/usr/bin/sleep")
     port = listener()
     found = {}
     try:

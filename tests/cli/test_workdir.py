@@ -1,0 +1,47 @@
+"""Which folder a guest may write, and what cannot be made of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import jar as jars
+import pytest
+
+
+def belljar(*words, cwd):
+    return subprocess.run(
+        [jars.binary(), *words], cwd=cwd, capture_output=True, text=True, timeout=30,
+        env={**os.environ, "PWD": str(cwd)}, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("folder", ["/", "/etc", "/usr/lib", "~"])
+def test_home_and_system_folders_are_refused(folder):
+    done = belljar("exec", "--", "true", cwd=os.path.expanduser(folder))
+    assert done.returncode == 125 and "would be writable" in done.stderr, done
+    assert "-C" in done.stderr
+
+
+def test_a_symlink_planted_in_the_workdir_grants_nothing_outside(tmp_path):
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "dist").symlink_to("../victim")
+    for flag in ("--allow-write=dist", "--extra-read=dist", f"--extra-write={tmp_path}/work/dist"):
+        done = belljar("exec", "--profile=developer", flag, "--", "touch", "dist/x", cwd=tmp_path / "work")
+        assert done.returncode == 125 and "leads out of the workdir" in done.stderr, (flag, done)
+        assert str(tmp_path / "victim") in done.stderr, (flag, done)
+    assert list((tmp_path / "victim").iterdir()) == []
+    meant = belljar("exec", "--profile=developer", "--extra-write=../victim", "--", "touch", "dist/x",
+                    cwd=tmp_path / "work")  # fmt: skip
+    assert meant.returncode == 0, meant
+    assert [path.name for path in (tmp_path / "victim").iterdir()] == ["x"]
+
+
+def test_what_is_hidden_needs_no_protection(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b").write_text("mine\n")
+    done = belljar("exec", "--hide=a", "--protect=a/b", "--", "sh", "-c", "cat a/b; echo x > a/b; ls",
+                   cwd=tmp_path)  # fmt: skip
+    assert "mine" not in done.stdout and "a" in done.stdout.split(), done
+    assert (tmp_path / "a" / "b").read_text() == "mine\n"
