@@ -41,7 +41,7 @@ def cgroups():
 
 def files():
     return [f"file {path}" for folder in ("/tmp", "/dev/shm", "/var/tmp")
-            for path in pathlib.Path(folder).glob("*belljar*")]
+            for path in pathlib.Path(folder).glob("belljar*")]
 
 
 def shared_memory():
