@@ -62,6 +62,7 @@ struct Entry {
   bool slow = false;
   std::vector<Nanoseconds> samples{};
   std::string failure{};
+  int failed = 0;  // rounds
 };
 
 struct Row {
@@ -165,7 +166,7 @@ class Contest {
         if (took >= 0)
           entry->samples.push_back(took);
         else
-          entry->failure = "failed in round " + std::to_string(round);
+          ++entry->failed;
       }
     }
   }
@@ -179,6 +180,7 @@ class Contest {
               .p99 = quantile(entry.samples, 0.99),
               .target = entry.target.value_or(0),
               .failure = entry.failure};
+      if (entry.failed > 0) row.failure = "failed in " + std::to_string(entry.failed) + " rounds";
       auto base = std::ranges::find(entries_, entry.compared_with, &Entry::name);
       if (base != entries_.end() && !base->samples.empty())
         row.ratio = row.median / quantile(base->samples, 0.5);
@@ -248,7 +250,7 @@ constexpr double kMostResidentKb = 3 * 1024;
 
 bool missed(const Row& row) {
   if (is_memory(row)) return row.median > kMostResidentKb || row.median == 0;
-  return row.target != 0 && (row.ratio == 0 || row.ratio > row.target);
+  return row.target != 0 && (!row.failure.empty() || row.ratio == 0 || row.ratio > row.target);
 }
 
 std::string table(const std::vector<Row>& rows) {

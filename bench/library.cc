@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 
 #include "belljar/belljar.h"
@@ -55,6 +56,7 @@ class Work {
                                              .stdio_fds = {null_, null_, null_}};
     const Nanoseconds began = now();
     belljar::Result<belljar::launcher::Jar> jar = belljar::launcher::Jar::start(plan_, &command);
+    if (!jar) std::fprintf(stderr, "launch: %s\n", jar.error().message().c_str());
     if (!jar || !exits_well(*jar)) return -1;
     jar->end();
     return now() - began;
