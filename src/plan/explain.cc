@@ -83,7 +83,7 @@ std::vector<std::string> layers_of(const Plan& plan) {
                      " mount steps");
   if (plan.pid_namespace) layers.emplace_back("pid, ipc, uts and cgroup namespaces with an init");
   if (plan.net) layers.emplace_back("network namespace");
-  layers.emplace_back("env scrub");
+  if (!plan.policy.environment.everything) layers.emplace_back("env scrub");
   if (!plan.rlimit.limits.empty()) layers.emplace_back("rlimits");
   if (plan.cgroup) layers.emplace_back("cgroup");
   if (plan.watchdog) layers.emplace_back("watchdog: memory and CPU summed by the supervisor");
@@ -162,7 +162,7 @@ std::string explain(const Plan& plan) {
   for (const auto& [limit, value] : limits_of(policy.limits))
     if (value)
       text.append("  ").append(limit).append(" ").append(std::to_string(*value)).append("\n");
-  text += "\nLayers, in the order they are applied\n";
+  text += "\nLayers\n";
   for (const std::string& layer : layers_of(plan)) text.append("  ").append(layer).append("\n");
   for (const std::string& warning : plan.warnings)
     text.append("\nWarning: ").append(printable(warning)).append("\n");
