@@ -3,7 +3,7 @@
 namespace belljar {
 namespace {
 
-constexpr std::size_t kLongest = 600;
+constexpr std::size_t kLongest = 2000;
 
 bool is_control(unsigned char byte) { return byte < 0x20 || byte == 0x7f; }
 

@@ -55,7 +55,9 @@ std::string styled(std::string_view text, Style style, int fd) {
 }
 
 void print_error(const Error& error) {
-  print_line(styled("belljar:", Style::bad, STDERR_FILENO) + " ", error.message());
+  const std::string prefix = styled("belljar:", Style::bad, STDERR_FILENO) + " ";
+  print_line(prefix, Error{.what = error.what, .err = error.err, .hint = {}}.message());
+  if (!error.hint.empty()) print_line(prefix + "hint: ", error.hint);
 }
 
 void print_warning(std::string_view text) {
