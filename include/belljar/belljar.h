@@ -81,6 +81,8 @@ class Process {
  public:
   Process(Process&&) noexcept;
   Process& operator=(Process&&) noexcept;
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
   ~Process();
 
   // Blocks until it has ended. Its CPU time and memory are part of its jar's, and zero
@@ -112,6 +114,8 @@ class Jar {
   static Result<Jar> start(const Policy& policy, const Caller& caller = this_process());
   Jar(Jar&&) noexcept;
   Jar& operator=(Jar&&) noexcept;
+  Jar(const Jar&) = delete;
+  Jar& operator=(const Jar&) = delete;
   ~Jar();
 
   // A command that cannot be executed is no error: its outcome says not_started.
@@ -139,6 +143,8 @@ class Pool {
   Pool(Policy policy, std::size_t size, Caller caller = this_process());
   Pool(Pool&&) noexcept;
   Pool& operator=(Pool&&) noexcept;
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
   ~Pool();
 
   // Starts jars until `size` are ready.

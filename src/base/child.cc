@@ -15,7 +15,7 @@ void copy(char (&to)[N], const char* from) {
 }  // namespace
 
 void Child::die(int err, const char* step, const char* detail) const noexcept {
-  SetupFailure failure;
+  SetupFailure failure{};
   failure.err = err;
   copy(failure.step, step);
   copy(failure.detail, detail);

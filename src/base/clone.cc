@@ -12,7 +12,7 @@ namespace {
 // registers that the kernel preserves.
 long clone3_and_call(clone_args* args, CloneFunction function, void* argument) {
 #if defined(__x86_64__)
-  long result;
+  long result = 0;
   register CloneFunction fn asm("r12") = function;
   register void* arg asm("r13") = argument;
   asm volatile(

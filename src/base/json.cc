@@ -7,15 +7,20 @@ namespace {
 
 namespace json = boost::json;
 
+// What the first byte of a UTF-8 sequence says of its length, 0 if none begins so.
+std::size_t announced_length(unsigned char first) {
+  return first < 0x80                     ? 1
+         : first >= 0xc2 && first <= 0xdf ? 2
+         : first >= 0xe0 && first <= 0xef ? 3
+         : first >= 0xf0 && first <= 0xf4 ? 4
+                                          : 0;
+}
+
 // The length of the valid UTF-8 sequence at the front, 0 if there is none.
 std::size_t sequence_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
-  std::size_t length = first < 0x80                     ? 1
-                       : first >= 0xc2 && first <= 0xdf ? 2
-                       : first >= 0xe0 && first <= 0xef ? 3
-                       : first >= 0xf0 && first <= 0xf4 ? 4
-                                                        : 0;
+  const std::size_t length = announced_length(first);
   if (length == 0 || length > text.size()) return 0;
   for (std::size_t i = 1; i < length; ++i)
     if ((byte(i) & 0xc0) != 0x80) return 0;

@@ -14,9 +14,9 @@ struct Run {
 };
 
 // The exit code that belljar should have.
-Result<int> run_settings(const Run& run);
+Result<int> run_settings(const Run& request);
 
 // Fills in BELLJAR_SANDBOX, checks the working folder, and makes the policy.
-Result<Policy> policy_for(const Settings& settings, const Caller& caller);
+Result<Policy> policy_for(const Settings& given, const Caller& caller);
 
 }  // namespace belljar::cli

@@ -42,7 +42,8 @@ class Trap {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof address;
     auto* generic = reinterpret_cast<sockaddr*>(&address);
-    if (::bind(trap.server_.get(), generic, size) < 0 || ::listen(trap.server_.get(), 8) < 0 ||
+    if (!trap.server_ || ::bind(trap.server_.get(), generic, size) < 0 ||
+        ::listen(trap.server_.get(), 8) < 0 ||
         ::getsockname(trap.server_.get(), generic, &size) < 0)
       return fail("listen on loopback", errno);
     trap.port_ = ntohs(address.sin_port);
@@ -55,6 +56,8 @@ class Trap {
         server_(std::move(other.server_)),
         port_(other.port_) {}
   Trap& operator=(Trap&&) = delete;
+  Trap(const Trap&) = delete;
+  Trap& operator=(const Trap&) = delete;
   ~Trap() {
     std::error_code ignored;  // nothing more can be done about what stays
     if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);

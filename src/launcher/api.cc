@@ -88,7 +88,7 @@ struct Pool::State {
   std::size_t size;
   Caller caller;
   Host host = assume_host();
-  std::deque<Jar> jars{};
+  std::deque<Jar> jars;
 
   Result<Jar> start() { return Jar(TRY(Live::start(policy, caller, host))); }
 };

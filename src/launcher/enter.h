@@ -19,6 +19,7 @@ struct PhaseClock {
 
 // All the child needs. It shares the parent's memory until it execs, so these
 // are the parent's own objects; descriptors are copies.
+// NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): filled by name, in one place
 struct Entry {
   const Plan* plan;
   view::Late late;

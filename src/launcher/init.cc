@@ -56,6 +56,7 @@ void kill_children() {
     if (n <= 0) return;
     long pid = 0;
     for (long i = 0; i < n; ++i) {
+      // NOLINTNEXTLINE(clang-analyzer-core.*): it does not see what a raw syscall writes
       if (text[i] >= '0' && text[i] <= '9') {
         pid = pid * 10 + (text[i] - '0');
       } else if (pid > 0) {
@@ -125,8 +126,10 @@ class Strings {
     return text;
   }
   bool take(const char** into, std::uint32_t count) {
-    for (std::uint32_t i = 0; i < count; ++i)
-      if ((into[i] = next()) == nullptr) return false;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      into[i] = next();
+      if (into[i] == nullptr) return false;
+    }
     into[count] = nullptr;
     return true;
   }
@@ -250,22 +253,25 @@ bool receive_header(const Init& init, Header& header, Descriptors& control) {
   return read_fully(init, kControlFd, reinterpret_cast<char*>(&header) + got, sizeof header - got);
 }
 
+void receive_spawn(Init& init, const Header& header, const Descriptors& control) {
+  long memory =
+      sys(__NR_mmap, 0, header.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  auto* payload = reinterpret_cast<char*>(memory);
+  if (is_failure(memory) || !read_fully(init, kControlFd, payload, header.size)) end(init);
+  if (control.header.size != sizeof control.header + sizeof control.fds) end(init);
+  handle_spawn(init, header, payload, control.fds);
+  for (int fd : control.fds) sys(__NR_close, fd);
+  sys(__NR_munmap, memory, header.size);
+}
+
 void handle_request(Init& init) {
   Header header{};
   Descriptors control{};
   if (!receive_header(init, header, control) || header.size > kMaxPayload) end(init);
   switch (header.kind) {
-    case Kind::spawn: {
-      long memory = sys(__NR_mmap, 0, header.size, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-      auto* payload = reinterpret_cast<char*>(memory);
-      if (is_failure(memory) || !read_fully(init, kControlFd, payload, header.size)) end(init);
-      if (control.header.size != sizeof control.header + sizeof control.fds) end(init);
-      handle_spawn(init, header, payload, control.fds);
-      for (int fd : control.fds) sys(__NR_close, fd);
-      sys(__NR_munmap, memory, header.size);
+    case Kind::spawn:
+      receive_spawn(init, header, control);
       break;
-    }
     case Kind::signal_all:
       if (init.own_pid_namespace) sys(__NR_kill, -1, header.value);
       break;

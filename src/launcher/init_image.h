@@ -3,8 +3,10 @@
 
 #include <string_view>
 
+// NOLINTBEGIN(readability-identifier-naming): the linker's names
 extern "C" const char belljar_init_begin[];
 extern "C" const char belljar_init_end[];
+// NOLINTEND(readability-identifier-naming)
 
 namespace belljar::launcher {
 

@@ -41,6 +41,8 @@ class Jar {
   static Result<Jar> start(const Plan& plan, const Command* first = nullptr);
   Jar(Jar&&) noexcept;
   Jar& operator=(Jar&&) noexcept;
+  Jar(const Jar&) = delete;
+  Jar& operator=(const Jar&) = delete;
   ~Jar();
 
   // Returns the id that events about it carry.

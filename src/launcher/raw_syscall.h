@@ -40,7 +40,7 @@ struct KernelPollfd {
 
 inline long raw_syscall(long number, long a, long b, long c, long d, long e, long f) {
 #if defined(__x86_64__)
-  long result;
+  long result = 0;
   register long r10 asm("r10") = d;
   register long r8 asm("r8") = e;
   register long r9 asm("r9") = f;

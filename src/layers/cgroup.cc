@@ -82,7 +82,7 @@ void remove_stale(const std::string& parent) {
     if (entry == nullptr) break;
     std::string_view name = entry->d_name;
     if (!name.starts_with(kPrefix)) continue;
-    int pid = std::atoi(entry->d_name + kPrefix.size());
+    long pid = std::strtol(entry->d_name + kPrefix.size(), nullptr, 10);
     if (pid > 0 && ::access(("/proc/" + std::to_string(pid)).c_str(), F_OK) < 0)
       ::rmdir((parent + "/" + entry->d_name).c_str());  // EBUSY: not ours to force
   }

@@ -32,6 +32,8 @@ class Group {
   Group() = default;
   Group(Group&&) noexcept = default;
   Group& operator=(Group&&) noexcept;
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
   ~Group();
 
   int fd() const { return dir_.get(); }

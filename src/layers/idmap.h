@@ -27,6 +27,8 @@ class Holder {
   Holder(Holder&& other) noexcept
       : stack_(std::move(other.stack_)), pid_(std::exchange(other.pid_, -1)) {}
   Holder& operator=(Holder&&) = delete;
+  Holder(const Holder&) = delete;
+  Holder& operator=(const Holder&) = delete;
   ~Holder();
   std::string proc(const char* file) const { return "/proc/" + std::to_string(pid_) + file; }
 

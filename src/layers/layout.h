@@ -54,6 +54,8 @@ class Leftovers {
   Leftovers() = default;
   Leftovers(Leftovers&&) noexcept = default;
   Leftovers& operator=(Leftovers&&) noexcept = default;
+  Leftovers(const Leftovers&) = delete;
+  Leftovers& operator=(const Leftovers&) = delete;
   ~Leftovers();
   void add_folder(std::string path) { folders_.push_back(std::move(path)); }
   void add_scratch(std::string path) { scratch_.push_back(std::move(path)); }

@@ -15,7 +15,7 @@
 namespace belljar::rlimit {
 namespace {
 
-constexpr std::uint64_t kMb = 1024 * 1024;
+constexpr std::uint64_t kMb = std::uint64_t{1} << 20;
 
 // A guest at its CPU limit gets SIGXCPU, and a second later SIGKILL.
 constexpr std::uint64_t kCpuGraceSecs = 1;

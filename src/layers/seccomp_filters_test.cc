@@ -266,10 +266,10 @@ TEST_P(EveryFilter, refuses_new_namespaces_by_clone) {
     expect_low_halves("clone", {flag}, refused(EPERM));
     expect_low_halves("clone", {flag | CLONE_VM | CLONE_VFORK | SIGCHLD}, refused(EPERM));
   }
-  constexpr std::uint64_t thread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
-                                   CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
-                                   CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
-  expect_low_halves("clone", {thread}, kAllow);
+  constexpr std::uint64_t kThread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+                                    CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
+                                    CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+  expect_low_halves("clone", {kThread}, kAllow);
   expect_low_halves("clone", {SIGCHLD}, kAllow);
 }
 
@@ -330,10 +330,10 @@ TEST_P(EveryFilter, refuses_set_id_bits) {
 }
 
 TEST_P(EveryFilter, refuses_set_id_bits_of_open_only_when_it_creates) {
-  constexpr std::uint64_t tmpfile_bit = 020000000;
+  constexpr std::uint64_t kTmpfileBit = 020000000;
   for (std::uint64_t mode : Values{S_ISUID | 0755, S_ISGID | 0755, 07777}) {
     for (std::uint64_t flags :
-         Values{O_CREAT, O_CREAT | O_WRONLY | O_EXCL, O_TMPFILE | O_RDWR, tmpfile_bit}) {
+         Values{O_CREAT, O_CREAT | O_WRONLY | O_EXCL, O_TMPFILE | O_RDWR, kTmpfileBit}) {
       expect_low_halves("open", {0, flags, mode}, refused(EPERM));
       expect_low_halves("openat", {0, 0, flags, mode}, refused(EPERM));
     }

@@ -243,11 +243,19 @@ std::string why_host(const Plan& plan, std::string_view host) {
   }
 }
 
+const Place* most_specific(std::span<const Place> places, std::string_view path) {
+  const Place* rule = nullptr;
+  for (const Place& place : places)
+    if (is_below(path, place.path) && (rule == nullptr || place.path.size() >= rule->path.size()))
+      rule = &place;
+  return rule;
+}
+
 }  // namespace
 
-std::string explain_why(const Plan& plan, std::string_view what, const Caller& caller) {
-  if (looks_like_host(what)) return why_host(plan, what);
-  std::string given(what);
+std::string explain_why(const Plan& plan, std::string_view path_or_host, const Caller& caller) {
+  if (looks_like_host(path_or_host)) return why_host(plan, path_or_host);
+  std::string given(path_or_host);
   if (given.starts_with('~')) given = caller.home + given.substr(1);
   if (!given.starts_with('/')) given = caller.cwd + "/" + given;
   Result<Traced> traced = trace(given);
@@ -257,10 +265,7 @@ std::string explain_why(const Plan& plan, std::string_view what, const Caller& c
                              : plan.view                ? "the view"
                                                         : "Landlock";
 
-  const Place* rule = nullptr;
-  for (const Place& place : plan.layout.places)
-    if (is_below(path, place.path) && (rule == nullptr || place.path.size() >= rule->path.size()))
-      rule = &place;
+  const Place* rule = most_specific(plan.layout.places, path);
   const PrivateDir* covered = nullptr;
   for (const PrivateDir& dir : plan.layout.private_dirs)
     if (is_below(path, dir.inside) && (rule == nullptr || dir.inside.size() > rule->inside.size()))

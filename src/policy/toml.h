@@ -64,7 +64,7 @@ struct ConfigSource {
   std::string file;                      // as messages name it
   Origin origin;
   Owner owner = Owner::project;
-  std::vector<std::string> known_profiles = {};  // defined elsewhere, beside the built-in ones
+  std::vector<std::string> known_profiles;  // defined elsewhere, beside the built-in ones
 };
 
 inline constexpr std::size_t kMaxConfigBytes = std::size_t{1} << 20;
