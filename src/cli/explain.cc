@@ -21,8 +21,8 @@ Result<int> run_explain(const Arguments& arguments) {
       parse_flags(arguments, {{.name = "json", .seen = &as_json}, {.name = "why", .value = &why}}));
   const Caller caller = this_caller();
   Loaded loaded = TRY(load_here(parsed.settings));
-  Policy policy = TRY(policy_for(loaded.settings, caller));
-  policy.profile = loaded.policy.profile;
+  const Policy& policy = loaded.policy;
+  TRY(check_workdir(loaded, caller));
   if (policy.mode == Mode::off) return fail("mode is off: nothing would be enforced");
   Plan plan = TRY(resolve(policy, probe_host(caller), caller, Purpose::explain));
   std::string text = !why.empty() ? explain_why(plan, why, caller)
