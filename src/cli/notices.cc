@@ -24,8 +24,7 @@ bool is_deny_or_allow(const Key& key) {
 // The first deny or allow that was typed, as it was typed.
 std::string deny_or_allow(const Settings& flags) {
   for (const Key& key : keys())
-    if (is_deny_or_allow(key) && is_set(flags, key))
-      return "--" + std::string(key.flag);
+    if (is_deny_or_allow(key) && is_set(flags, key)) return "--" + std::string(key.flag);
   return {};
 }
 
@@ -44,7 +43,7 @@ std::optional<std::string> starts_from_open(const Settings& flags, const Loaded&
   return deny_or_allow(flags) + " without --profile starts from \"open\": all your files stay " +
          (files.writes_everything ? "readable and writable" : "readable") +
          (asked == network_only ? " (for the default jar without a network: --network=none)"
-                  : " (to start from the default jar: --profile=developer)");
+                                : " (to start from the default jar: --profile=developer)");
 }
 
 // As the person would write it, where that is shorter.
@@ -71,7 +70,8 @@ void add_missing_paths(std::vector<std::string>& lines, const Settings& flags,
                        const Caller& caller) {
   for (const Key& key : keys()) {
     if (key.kind != Kind::paths && key.kind != Kind::globs) continue;
-    for (const std::string& path : flags.*std::get<std::vector<std::string> Settings::*>(key.target)) {
+    for (const std::string& path :
+         flags.*std::get<std::vector<std::string> Settings::*>(key.target)) {
       const bool glob = key.kind == Kind::globs && path.find_first_of("*?[") != path.npos;
       if (glob || exists(path)) continue;
       const std::string flag = "--" + std::string(key.flag) + "=" + short_name(path, caller);

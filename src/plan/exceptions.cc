@@ -16,6 +16,7 @@ class Exceptions {
     Result<Traced> traced = tracer_.trace(path);
     if (!traced) return {};  // what is not there needs no hiding
     if (traced->path == home_ && from == "profile") return {};
+    TRY(refuse_root(traced->path, from));
     if (!is_shown(traced->path)) return {};
     TRY(add(traced->path, traced->st, Access::hide, from));
     // The same file under another name is the same secret.
@@ -30,6 +31,8 @@ class Exceptions {
       return complain(layout_, policy_,
                       "protect: " + path + " does not exist and cannot be protected",
                       traced.error().err);
+    TRY(refuse_root(traced->path, "protect"));
+    if (is_covered(traced->path)) return {};  // what is not there cannot be changed
     const bool hidden = std::ranges::any_of(layout_.places, [&](const Place& place) {
       return place.access == Access::hide && is_below(traced->path, place.path);
     });
@@ -71,7 +74,23 @@ class Exceptions {
     return nearest;
   }
   bool is_shown(std::string_view path) const {
-    return layout_.whole_root || shown_by(path) != nullptr;
+    return (layout_.whole_root || shown_by(path) != nullptr) && !is_covered(path);
+  }
+  // Something of another path is shown where this one would be: --home=DIR over the home.
+  bool is_covered(std::string_view path) const {
+    const Place* shown = shown_by(path);
+    const std::size_t depth = shown != nullptr ? shown->inside.size() : 0;
+    std::string inside(path);
+    if (shown != nullptr)
+      inside = shown->inside + inside.substr(shown->path == "/" ? 0 : shown->path.size());
+    return std::ranges::any_of(layout_.places, [&](const Place& place) {
+      return place.inside != place.path && &place != shown && place.inside.size() > depth &&
+             is_below(inside, place.inside);
+    });
+  }
+  static Status refuse_root(std::string_view path, const std::string& from) {
+    if (path != "/") return {};
+    return fail(from + ": / is the whole file system", 0, "name what is meant in it");
   }
   bool is_writable(std::string_view path) const {
     const Place* shown = shown_by(path);
