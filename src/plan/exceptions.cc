@@ -25,13 +25,13 @@ class Exceptions {
     });
   }
 
-  Status protect(const std::string& path) {
+  Status protect(const std::string& path, const std::string& from) {
     Result<Traced> traced = tracer_.trace(path);
     if (!traced)
       return complain(layout_, policy_,
-                      "protect: " + path + " does not exist and cannot be protected",
+                      from + ": " + path + " does not exist and cannot be protected",
                       traced.error().err);
-    TRY(refuse_root(traced->path, "protect"));
+    TRY(refuse_root(traced->path, from));
     if (is_covered(traced->path)) return {};  // what is not there cannot be changed
     const bool hidden = std::ranges::any_of(layout_.places, [&](const Place& place) {
       return place.access == Access::hide && is_below(traced->path, place.path);
@@ -42,15 +42,15 @@ class Exceptions {
       struct stat st{};
       if (!is_writable(link.inside) || ::lstat(link.inside.c_str(), &st) < 0) continue;
       TRY(pin_above(link.inside));
-      TRY(add(link.inside, st, Access::protect, "protect"));
+      TRY(add(link.inside, st, Access::protect, from));
       layout_.places.back().pin = true;
     }
     if (!is_writable(traced->path)) return {};
     TRY(pin_above(traced->path));
-    TRY(add(traced->path, traced->st, Access::protect, "protect"));
+    TRY(add(traced->path, traced->st, Access::protect, from));
     // A file that can be written under another name is not protected.
     auto protect_other = [&](const std::string& other, const struct stat& st) -> Status {
-      return add(other, st, Access::protect, "protect");
+      return add(other, st, Access::protect, from);
     };
     if (!S_ISDIR(traced->st.st_mode))
       return each_other_name(traced->path, traced->st, [&](const std::string& other) {
@@ -167,12 +167,12 @@ Status add_exceptions(Layout& layout, const Policy& policy, Tracer& tracer, cons
   Exceptions exceptions(layout, policy, tracer, home);
   for (const Grant& grant : files.grants) {
     if (grant.access == Access::hide) TRY(exceptions.hide(grant.path, grant.from));
-    if (grant.access == Access::protect) TRY(exceptions.protect(grant.path));
+    if (grant.access == Access::protect) TRY(exceptions.protect(grant.path, grant.from));
   }
   for (const std::string& pattern : files.hide_globs)
     for (const std::string& path : matches(pattern)) TRY(exceptions.hide(path, "hide"));
   for (const std::string& pattern : files.protect_globs)
-    for (const std::string& path : matches(pattern)) TRY(exceptions.protect(path));
+    for (const std::string& path : matches(pattern)) TRY(exceptions.protect(path, "protect"));
   for (const std::string& path : secrets) TRY(exceptions.hide(path, "secret"));
   return {};
 }
