@@ -73,8 +73,8 @@ std::string profile_line(const Profile& profile, const Host& host, const Caller&
   if (!refused) return "does not start: " + refused.error().what;
   return plan->losses.empty()
              ? "all promises kept"
-             : "starts, with " + std::to_string(plan->losses.size()) +
-                   " losses (belljar explain --profile=" + std::string(profile.name) + ")";
+             : "starts, with " + counted(plan->losses.size(), "loss") +
+                   " (belljar explain --profile=" + std::string(profile.name) + ")";
 }
 
 Result<int> run_doctor(const Arguments& arguments) {

@@ -10,6 +10,7 @@
 
 #include "cli/configuration.h"
 #include "cli/flags.h"
+#include "cli/not_started.h"
 #include "cli/notices.h"
 #include "cli/report.h"
 #include "policy/profiles.h"
@@ -74,25 +75,6 @@ void print_phases(const Outcome& outcome) {
     print_detail("launch: " + phase + " " + std::to_string(time.count()) + " µs");
 }
 
-// Why a command is not there: perhaps it is, but outside.
-Error not_started(const std::string& command, int error, const Caller& caller) {
-  Error result{.what = command, .err = error, .hint = {}};
-  if (error != ENOENT) return result;
-  std::string_view path;
-  for (const std::string& variable : caller.environment)
-    if (variable.starts_with("PATH=")) path = std::string_view(variable).substr(5);
-  while (command.find('/') == command.npos && !path.empty()) {
-    std::string folder(path.substr(0, path.find(':')));
-    path.remove_prefix(std::min(folder.size() + 1, path.size()));
-    if (::access((folder + "/" + command).c_str(), X_OK) == 0)
-      result.hint = folder + "/" + command +
-                    " exists, but the policy does not show it: --extra-read=" + folder;
-  }
-  if (result.hint.empty()) result.what += ": command not found";
-  if (result.hint.empty()) result.err = 0;
-  return result;
-}
-
 }  // namespace
 
 Status check_workdir(const Loaded& loaded, const Caller& caller) {
@@ -139,14 +121,22 @@ Result<int> run_loaded(const Run& request) {
   launcher::Command command{.arguments = request.command, .has_terminal = has_terminal()};
   command.takes_terminal = command.has_terminal && ::tcgetpgrp(0) == ::getpgrp();
   command.signal_mask = block_signals();
+  GuestsView view;
+  auto remember = [&](const Plan& plan) {
+    view = view_of(plan);
+    return announce(plan);
+  };
   Outcome outcome =
-      TRY(launcher::run(policy, caller, command, {.forward_signals = true}, announce));
+      TRY(launcher::run(policy, caller, command, {.forward_signals = true}, remember));
   print_phases(outcome);
   if (outcome.reason == Reason::not_started)
-    print_error(not_started(request.command[0], outcome.exec_error, caller));
+    print_error(not_started(request.command[0], outcome.exec_error, view));
   if (std::string words = last_words(policy, outcome); !words.empty())
     print_error({.what = words, .err = 0, .hint = {}});
-  if (!request.report.empty()) TRY(write_report(request.report, policy, outcome));
+  if (!request.report.empty())
+    // The guest has run: how it ended must not be lost for this.
+    if (Status written = write_report(request.report, policy, outcome); !written)
+      print_error(written.error());
   return outcome.exit_code();
 }
 

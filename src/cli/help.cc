@@ -152,6 +152,7 @@ std::unexpected<Error> unknown_command(std::string_view name) {
   std::vector<std::string_view> names;
   for (const Subcommand& command : kSubcommands)
     if (!command.hidden) names.push_back(command.name);
+  if (name == "version") return fail("there is no command \"version\"", 0, "belljar --version");
   std::string_view near = nearest(name, names);
   return fail("there is no command \"" + std::string(name) + "\"", 0,
               near.empty() ? "to run a program: belljar exec -- " + std::string(name)

@@ -86,6 +86,17 @@ Result<int> run_task(const Task& task, const Run& prepared, const Arguments& mor
   return 0;
 }
 
+// What a failed task kept from running.
+Error stopped_at(const std::vector<const Tasks::value_type*>& order, std::size_t failed, int code) {
+  std::string others;
+  for (std::size_t i = failed + 1; i < order.size(); ++i)
+    others.append(others.empty() ? "" : ", ").append(order[i]->first);
+  return {.what = "task " + order[failed]->first + " failed with exit code " +
+                  std::to_string(code) + "; not run: " + others,
+          .err = 0,
+          .hint = {}};
+}
+
 Result<int> run_tasks(const Arguments& arguments) {
   const Request request = TRY(parse(arguments));
   const ConfigPlaces places = config_places(this_caller());
@@ -107,7 +118,9 @@ Result<int> run_tasks(const Arguments& arguments) {
   for (std::size_t i = 0; i < order.size(); ++i) {
     const bool last = i + 1 == order.size();
     const Arguments& more = last ? request.arguments : Arguments{};
-    if (int code = TRY(run_task(order[i]->second, prepared[i], more)); code != 0) return code;
+    const int code = TRY(run_task(order[i]->second, prepared[i], more));
+    if (code != 0 && !last) print_error(stopped_at(order, i, code));
+    if (code != 0) return code;
   }
   return 0;
 }

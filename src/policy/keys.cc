@@ -53,8 +53,16 @@ constexpr Key kKeys[] = {
      "CPU time"},
     {"max_procs", "max-procs", 0, Kind::count, &Settings::max_procs, false, "N",
      "processes and threads"},
-    {"max_open_fds", "max-open-fds", 0, Kind::count, &Settings::max_open_fds, false, "N",
-     "open files of each process"},
+    {"max_open_fds",
+     "max-open-fds",
+     0,
+     Kind::count,
+     &Settings::max_open_fds,
+     false,
+     "N",
+     "open files of each process",
+     {},
+     16},
     {"max_file_sz_mb", "max-file-sz-mb", 0, Kind::count, &Settings::max_file_sz_mb, false, "MB",
      "size of each written file"},
     {"timeout", "timeout", 0, Kind::duration, &Settings::timeout, false, "TIME",
@@ -90,9 +98,10 @@ Result<Limit> parse_count(std::string_view text, const Key& key) {
   std::uint64_t value = TRY(parse_number(text, key.name));
   // Larger ones could not be multiplied into bytes or milliseconds.
   constexpr std::uint64_t kMax = std::uint64_t{1} << 40;
-  if (value == 0 || value > kMax)
-    return fail(std::string(key.name) + ": must be between 1 and " + std::to_string(kMax), 0,
-                "unlimited removes the limit");
+  if (value < key.least || value > kMax)
+    return fail(std::string(key.name) + ": must be between " + std::to_string(key.least) + " and " +
+                    std::to_string(kMax),
+                0, "unlimited removes the limit");
   return Limit{value};
 }
 

@@ -47,6 +47,7 @@ struct Key {
   std::string_view value;  // what the help calls the value
   std::string_view help;   // one sentence
   std::span<const std::string_view> choices = {};
+  std::uint64_t least = 1;  // of a count
 };
 
 std::span<const Key> keys();
