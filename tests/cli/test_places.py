@@ -65,3 +65,13 @@ def test_all_of_the_root_is_refused_in_words(plain, flags):
 def test_the_root_is_a_workdir_where_all_is_shown(plain):
     run = plain.run(["pwd"], policy=["--profile=open", "--deny-write", "-C", "/"])
     assert (run.exit, run.stdout, run.stderr) == (0, "/\n", ""), run
+
+
+def test_of_a_go_folder_the_persons_sources_are_not_shown(plain, scene):
+    for name in ("bin/tool", "pkg/mod/x", "src/mine"):
+        scene.file(scene.home / "go" / name, f"{name}\n")
+        scene.file(scene.base / "path" / name, f"{name}\n")
+    run = plain.run(["sh", "-c", "cat ~/go/bin/tool ~/go/pkg/mod/x; cat ~/go/src/mine"])
+    assert run.stdout == "bin/tool\npkg/mod/x\n", run
+    run = plain.run(["sh", "-c", "cat $GOPATH/pkg/mod/x $GOPATH/src/mine"], env={"GOPATH": f"{scene.base}/path"})
+    assert run.stdout == "pkg/mod/x\n", run
