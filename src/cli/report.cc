@@ -87,6 +87,20 @@ Status write_report(const std::string& path, const Policy& policy, const Outcome
 
 namespace {
 
+// It ended by itself, after a limit stopped something that it had started.
+std::string about_felt_limit(const std::string& limit, const Limits& limits) {
+  if (limit == "max_file_sz_mb")
+    return "it met a limit: a file larger than " + std::to_string(limits.file_sz_mb.value_or(0)) +
+           " MB (--max-file-sz-mb changes it)";
+  if (limit == "max_cpu_secs")
+    return "it met a limit: more than " + std::to_string(limits.cpu_secs.value_or(0)) +
+           " s of CPU time (--max-cpu-secs changes it)";
+  if (limit == "max_procs")
+    return "it met a limit: more than " + std::to_string(limits.procs.value_or(0)) +
+           " processes and threads (--max-procs changes it)";
+  return {};
+}
+
 bool is_filtered(const Outcome& outcome) {
   return std::ranges::any_of(outcome.kept,
                              [](const Kept& kept) { return kept.promise == Promise::syscalls; });
@@ -116,6 +130,10 @@ std::string last_words(const Policy& policy, const Outcome& outcome) {
         return "ended by SIGSYS, most likely for system calls of another architecture, such as "
                "those of 32-bit programs";
       return {};
+    case Reason::exited:
+      return outcome.code != 0 && !outcome.limits_hit.empty()
+                 ? about_felt_limit(outcome.limits_hit.front(), limits)
+                 : std::string();
     default:
       return {};
   }

@@ -75,3 +75,25 @@ def test_a_report_that_cannot_be_written_does_not_change_the_exit_code(plain, sc
     run = plain.run(["sh", "-c", "mkdir report.json; exit 3"], report=report)
     assert run.exit == 3 and "write the report" in run.stderr, run
     assert os.listdir(scene.workdir) == ["report.json"]
+
+
+# ---- limits ----
+
+
+@pytest.mark.parametrize("identity", ["user"], indirect=True)
+def test_a_limit_that_ended_a_child_is_said(plain):
+    write = "dd if=/dev/zero of=big bs=1M count=3 2>/dev/null"
+    run = plain.run(["sh", "-c", f"{write}; exit $?"], policy=["--max-file-sz-mb=1"])
+    assert run.exit == 153 and run.report["limits_hit"] == ["max_file_sz_mb"], run
+    assert "it met a limit: a file larger than 1 MB (--max-file-sz-mb changes it)" in run.stderr
+    assert run.report["reason"] == "exited"
+    run = plain.run(["sh", "-c", f"{write}; exit 0"], policy=["--max-file-sz-mb=1"])
+    assert (run.exit, run.stderr, run.report["limits_hit"]) == (0, "", []), run
+    run = plain.run(["sh", "-c", "exit 153"], policy=["--max-file-sz-mb=unlimited"])
+    assert (run.exit, run.stderr) == (153, ""), run
+
+
+@pytest.mark.parametrize("identity", ["user"], indirect=True)
+def test_a_sigsys_is_not_put_down_to_the_filter_for_certain(plain):
+    run = plain.run(["sh", "-c", "kill -SYS $$"])
+    assert run.exit == 159 and "most likely" in run.stderr, run
