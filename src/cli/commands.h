@@ -11,7 +11,7 @@
 namespace belljar::cli {
 
 // What a shell offers for a value.
-enum class Offer { nothing, file, folder, profile, command };
+enum class Offer { nothing, file, folder, profile, task, command };
 
 struct FlagHelp {
   std::string_view name;
@@ -135,7 +135,8 @@ inline constexpr Subcommand kSubcommands[] = {
              "\n"
              "Examples\n"
              "  belljar run build\n"
-             "  belljar run --network=none test -- --verbose\n"},
+             "  belljar run --network=none test -- --verbose\n",
+     .offer = Offer::task},
     {.name = "tasks",
      .alias = "",
      .usage = "[FLAGS]",
