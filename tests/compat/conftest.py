@@ -29,7 +29,7 @@ from programs import Programs  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 PROFILES = ("developer", "restricted")
-PATIENCE = 60  # seconds that any one belljar may live, whatever happens
+PATIENCE = 60 * jars.SLOWER  # seconds that any one belljar may live, whatever happens
 
 
 def pytest_configure(config):
@@ -151,8 +151,8 @@ def bring(scene, programs):
 
 @pytest.fixture(scope="session")
 def unsorted():
-    """50 MB of lines in no order, and the digest of the same lines in order."""
-    text = random.Random(1).randbytes(25 << 20).hex().encode()
+    """Many MB of lines in no order, and the digest of the same lines in order."""
+    text = random.Random(1).randbytes((25 << 20) // jars.SLOWER).hex().encode()
     lines = [text[at : at + 100] for at in range(0, len(text), 100)]
     ordered = b"".join(line + b"\n" for line in sorted(lines))
     return b"\n".join(lines) + b"\n", hashlib.sha256(ordered).hexdigest()

@@ -29,7 +29,7 @@ def unix(attacker, address: str, kind=socket.SOCK_STREAM) -> jars.Listener:
     return listener
 
 
-@attack(25, "processes")
+@attack(25, "processes", lost=["abstract unix sockets of the host can be reached"])
 @pytest.mark.parametrize("network", ["default", "none", "loopback", "full"])
 def test_connects_to_an_abstract_socket(attacker, network):
     name = f"belljar-test-{secrets.token_hex(6)}"
@@ -266,7 +266,7 @@ def test_types_into_the_callers_terminal(attacker):
             start_new_session=False, preexec_fn=session,
         )  # fmt: skip
         try:
-            process.wait(timeout=15)
+            process.wait(timeout=15 * jars.SLOWER)
         except subprocess.TimeoutExpired:
             process.kill()
             pytest.fail("did not end")

@@ -67,7 +67,7 @@ def test_kills_the_supervisor(attacker):
     attacker.scene.on_exit(process.kill)
     attacker.scene.file("pid", f"{process.pid}\n").rename(attacker.scene.workdir / "supervisor")
     try:
-        process.communicate(timeout=15)
+        process.communicate(timeout=15 * jars.SLOWER)
     except subprocess.TimeoutExpired:
         process.kill()
         pytest.fail("the supervisor does not end")
@@ -90,7 +90,7 @@ def test_reads_and_bends_a_process_outside(attacker):
 @attack(17, "processes")
 def test_kills_a_process_of_another_jar(attacker):
     mark = "mark-" + secrets.token_hex(8)
-    other = attacker.runner.start(["/bin/sh", "-c", "echo ready; sleep 20; true", mark])
+    other = attacker.runner.start(["/bin/sh", "-c", "echo ready; sleep 60; true", mark])
     attacker.scene.on_exit(stop, other)
     assert other.stdout.readline() == b"ready\n", other.stderr.read()
     # The mark comes by standard input, so that the attacker does not find itself.
