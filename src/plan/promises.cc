@@ -42,7 +42,8 @@ class Judge {
       lose(Promise::files, true, "Landlock before ABI 3 does not stop a file from being emptied",
            kGetNamespaces);
     lose(Promise::files, false,
-         "Landlock stops neither stat nor changes of mode, owner and times outside",
+         "Landlock stops neither stat, nor changes of mode, owner and times outside, nor calls to "
+         "Unix sockets there",
          kGetNamespaces);
   }
 
@@ -102,8 +103,9 @@ class Judge {
 
   void environment() {
     if (policy_.need(Promise::environment) == Need::unasked) return;
-    const bool readable = !plan_.landlock && ((plan_.pid_namespace && !host_.view.proc) ||
-                                              (!plan_.pid_namespace && plan_.outside_proc));
+    // Landlock stops looking into processes outside its domain. Without it, and without a /proc of
+    // our own, nothing keeps a guest from the host's, granted or not.
+    const bool readable = !plan_.landlock && !(plan_.view && host_.view.proc);
     if (readable)
       lose(Promise::environment, true, "the caller's variables can be read in the host's /proc",
            kGetNamespaces);
@@ -124,7 +126,8 @@ class Judge {
     const bool summed = plan_.cgroup || plan_.watchdog || (!limits.memory_mb && !limits.cpu_secs);
     if (!summed)
       lose(Promise::limits, true,
-           "memory is limited for each process but not for all of them together (" +
+           "memory is limited for each process, but not for all of them together, nor what they "
+           "share or keep in files of /tmp and /dev/shm (" +
                host_.cgroup.why_not + ")",
            "delegate a cgroup: systemd-run --user --scope -p Delegate=yes belljar …");
     else

@@ -120,8 +120,7 @@ class Attacker:
 
     def allowed_loss(self) -> bool:
         """A poorer host may let this through, if belljar says so there."""
-        said = [loss["what"] for loss in self.runner.losses()]
-        return any(part in what for part in self.lost for what in said)
+        return any(part in what for part in self.lost for what in self.runner.losses())
 
     def verdict(self, found: dict[str, str] | None = None, *, root_only=(), beyond=(), absent=(), **happened: bool):
         """found: what programs said; happened: what was seen at the target.

@@ -387,8 +387,12 @@ def test_sees_the_callers_environment(attacker):
 @attack(10, "files")
 def test_makes_and_opens_devices(attacker):
     scene = attacker.scene
-    os.mknod(scene.workdir / "node", stat.S_IFCHR | 0o666, os.makedev(1, 7))
-    os.chmod(scene.workdir / "node", 0o666)
+    try:
+        os.mknod(scene.workdir / "node", stat.S_IFCHR | 0o666, os.makedev(1, 7))
+        os.chmod(scene.workdir / "node", 0o666)
+    except PermissionError:
+        # In an unprivileged container nobody can plant one.
+        assert not attacker.is_control
     run = attacker.run("10_devices")
     found = findings(run)
     made = [
@@ -469,7 +473,11 @@ def test_runs_a_set_uid_root_program(attacker):
 # --------------------------------------------------------------- 13: filling up
 
 
-@attack(13, "limits")
+# What belljar says where nothing sums up the memory of a jar.
+NOT_SUMMED = "memory is limited for each process"
+
+
+@attack(13, "limits", lost=[NOT_SUMMED])
 @pytest.mark.parametrize("place", ["/tmp", "/dev/shm"])
 def test_fills_memory_backed_folder(attacker, place):
     if attacker.is_control:
@@ -485,7 +493,7 @@ def test_writes_a_file_larger_than_the_limit(attacker):
     attacker.verdict(too_large=size > 1 << 20)
 
 
-@attack(13, "limits")
+@attack(13, "limits", lost=[NOT_SUMMED])
 @pytest.mark.parametrize("place", ["/tmp", "/dev/shm"])
 def test_uses_up_inodes(attacker, place):
     if attacker.is_control:

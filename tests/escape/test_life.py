@@ -157,7 +157,7 @@ def test_fork_bomb(attacker):
 MEMORY = ["heap", "private", "shared", "sysv", "sysv_detached", "memfd", "/tmp", "/dev/shm", "family"]
 
 
-@attack(36, "limits")
+@attack(36, "limits", lost=["memory is limited for each process"])
 @pytest.mark.parametrize("how", MEMORY)
 def test_has_more_memory_than_the_limit(attacker, how):
     """Wants 400 MB for a second with a limit of 200."""

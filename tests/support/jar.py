@@ -360,11 +360,12 @@ class Jar(Runner):
     def __init__(self, scene: Scene, profile: str | None = None):
         super().__init__(scene)
         self.profile = profile
-        self.policies: list[tuple[str, ...]] = []  # of each command that ran
+        self.plans: list[dict] = []  # of each command, as `explain` gives them on a poor host
 
     def argv(self, command, policy, report):
-        policy = [*self._profile(), *policy]
-        self.policies.append(tuple(policy))
+        if self.profile is not None:
+            policy = [f"--profile={self.profile}", *policy]
+        policy = [*policy]
         if ACCEPTS and "--sandbox=on" not in policy:
             policy += self.acceptance(policy)
         if report is not None:
@@ -381,9 +382,6 @@ class Jar(Runner):
             raise RefusedAsExpected
         return process
 
-    def _profile(self) -> list[str]:
-        return [] if self.profile is None else [f"--profile={self.profile}"]
-
     def explain(self, policy) -> tuple[subprocess.CompletedProcess, dict]:
         done = subprocess.run(
             self.identity.command([binary(), "explain", "--json", *policy]),
@@ -392,24 +390,26 @@ class Jar(Runner):
         )  # fmt: skip
         return done, json.loads(done.stdout) if done.stdout else {}
 
-    def losses(self) -> list[dict]:
-        """What belljar says it does not keep in full on this host, of all that ran."""
-        return [loss for policy in set(self.policies) for loss in self.explain(policy)[1].get("losses", [])]
+    def losses(self) -> list[str]:
+        """What belljar said it does not keep in full here, before what ran."""
+        return [loss["what"] for plan in self.plans for loss in plan.get("losses", [])]
 
     def acceptance(self, policy) -> list[str]:
         """The flags that belljar says a person may give to start here all the same."""
         # Which paths does not matter, that there are some does.
         shape = tuple(flag if flag.startswith(("--profile=", "--network=")) else flag.split("=")[0] for flag in policy)
         key = (self.identity.name, shape)
-        if key not in _acceptance:
+        if key not in _plans:
             done, plan = self.explain(policy)
             flags = re.findall(r"--accept-degraded=\w+", done.stderr) if done.returncode == OWN_FAILURE else []
             broken = {loss["promise"] for loss in plan.get("losses", []) if loss["broken"]}
             assert {flag.split("=")[1] for flag in flags} <= broken, f"asks to accept what is not lost: {done}"
             if not plan:
                 return []  # a mistake in the policy, perhaps the point of the test
-            _acceptance[key] = flags
-        return _acceptance[key]
+            _plans[key] = plan, flags
+        plan, flags = _plans[key]
+        self.plans.append(plan)
+        return flags
 
     def inside(self, path):
         path = pathlib.PurePath(path)
@@ -438,7 +438,7 @@ def _guest_is_everybody(scene: Scene) -> bool:
     return _everybody[who]
 
 
-_acceptance: dict[tuple, list[str]] = {}
+_plans: dict[tuple, tuple[dict, list[str]]] = {}
 
 
 def _load(path: pathlib.Path) -> dict | None:
