@@ -42,9 +42,11 @@ class Judge {
       lose(Promise::files, true, "Landlock before ABI 3 does not stop a file from being emptied",
            kGetNamespaces);
     lose(Promise::files, false,
-         "Landlock stops neither stat, nor changes of mode, owner and times outside, nor calls to "
-         "Unix sockets there",
+         "Landlock stops neither stat, nor changes of mode, owner, times and attributes outside, nor "
+         "calls to Unix sockets there",
          kGetNamespaces);
+    if (plan_.outside_proc && !plan_.layout.whole_root)
+      lose(Promise::files, false, "/dev/shm is the host's, and can be written", kGetNamespaces);
   }
 
   void exceptions() {

@@ -50,7 +50,13 @@ class Everyday(jars.Jar):
 
     def prefix(self, *policy: str) -> str:
         """The words that put a command of a shell script under belljar."""
+        self.refused_if_expected()
         return shlex.join(self.argv([], policy, None))
+
+    def refused_if_expected(self) -> None:
+        """Where this caller gets no jar, there is nothing for a shell to run."""
+        if self.identity.name in jars.REFUSES:
+            self.run(["/bin/true"])
 
     def run(self, command, **how):
         run = super().run(command, **how)
@@ -87,6 +93,7 @@ class Everyday(jars.Jar):
 
         $INNER is the same for a shell inside, whose prompt is `inner>`.
         """
+        self.refused_if_expected()
         # belljar must be the shell's own child, as it is for a person, so no `timeout` stands
         # between: it ends with the shell's terminal, and the shell in time.
         limit = f"--timeout={PATIENCE}"

@@ -122,12 +122,13 @@ class Attacker:
         """A poorer host may let this through, if belljar says so there."""
         return any(part in what for part in self.lost for what in self.runner.losses())
 
-    def verdict(self, found: dict[str, str] | None = None, *, root_only=(), beyond=(), absent=(), **happened: bool):
+    def verdict(self, found: dict[str, str] | None = None, *, root_only=(), beyond=(), absent=(), excused=None, **happened: bool):
         """found: what programs said; happened: what was seen at the target.
 
         root_only: what an ordinary user cannot do outside either.
         beyond: what this caller cannot do outside either, whoever it is.
         absent: errnos which, in the control, mean that this kernel does not have the thing.
+        excused: a part of what belljar says of a poor host -> what gets through there, and no more.
         """
         everything = dict(found or {}) | {
             what: "ESCAPED" if did else "did not happen" for what, did in happened.items()
@@ -143,7 +144,9 @@ class Attacker:
             }
             assert not failed, f"does not work without a sandbox either, so it proves nothing: {failed}\n{shown}"
             return
-        out = [what for what, why in everything.items() if why == "ESCAPED"]
+        said = "\n".join(self.runner.losses())
+        through = {what for part, those in (excused or {}).items() if part in said for what in those}
+        out = [what for what, why in everything.items() if why == "ESCAPED" and what not in through]
         if out and self.allowed_loss():
             return
         assert not out, f"ESCAPED ({self.promise}): {', '.join(out)}\n{shown}"
