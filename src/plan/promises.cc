@@ -24,9 +24,10 @@ class Judge {
     keep(Promise::files, std::move(layers));
     if (plan_.view && !plan_.landlock) {
       lose(Promise::files, false,
-           host_.landlock.abi == 1
-               ? "Landlock ABI 1 would stop renames between folders, so it is off"
-               : "there is no Landlock behind the mounts",
+           std::string(host_.landlock.abi == 1
+                           ? "Landlock ABI 1 would stop renames between folders, so it is off"
+                           : "there is no Landlock behind the mounts") +
+               ": what standard input and output lead to can be opened again in another way",
            "boot with lsm=landlock,… or a newer kernel");
     }
     if (plan_.view && host_.identity.root && !host_.view.idmap) {
@@ -97,6 +98,11 @@ class Judge {
                   : "the guest can see and signal the caller's processes",
            kGetNamespaces);
     }
+    if (!plan_.pid_namespace)
+      lose(Promise::processes, false,
+           "System V memory of the host can be reached, and limits, priority and CPUs of the caller's "
+           "processes changed",
+           kGetNamespaces);
     // The network namespace also has the abstract unix sockets to itself.
     if (!plan_.net && !scoped)
       lose(Promise::processes, false, "abstract unix sockets of the host can be reached",

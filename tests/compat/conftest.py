@@ -53,6 +53,10 @@ class Everyday(jars.Jar):
         self.refused_if_expected()
         return shlex.join(self.argv([], policy, None))
 
+    def said(self, *parts: str) -> bool:
+        """Whether belljar names one of these among what it loses on this host."""
+        return any(part in what for part in parts for what in self.losses())
+
     def refused_if_expected(self) -> None:
         """Where this caller gets no jar, there is nothing for a shell to run."""
         if self.identity.name in jars.REFUSES:

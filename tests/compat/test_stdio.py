@@ -61,7 +61,8 @@ def test_file_position_is_shared_with_the_caller(jar, scene):
 def test_redirection_to_a_file_the_guest_cannot_name(jar, scene):
     log = scene.outside / "log"
     run = jar.from_shell(f"$JAR sh -c 'echo hello; test ! -e {log}' >>{log}")
-    assert (run.exit, log.read_text()) == (0, "hello\n")
+    assert log.read_text() == "hello\n"
+    assert run.exit == (1 if jar.said("neither mounts of our own", "stops neither stat") else 0)
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
@@ -202,7 +203,10 @@ def test_environment(jar, scene):
     assert {name: got.get(name) for name in ("MY_ODD", "GIVEN", "EMPTY", "LC_ALL", "TERM", "PATH")} == {
         "MY_ODD": odd, "GIVEN": odd, "EMPTY": "", "LC_ALL": "C.UTF-8", "TERM": "vt100", "PATH": jars.SYSTEM_PATH,
     }  # fmt: skip
-    assert got["HOME"] == str(scene.home)
+    if jar.said("neither mounts of our own", "Landlock stops neither"):
+        assert got["HOME"].startswith("/tmp/belljar-")  # nothing can be mounted at the real one
+    else:
+        assert got["HOME"] == str(scene.home)
     assert "SECRET_TOKEN" not in got
 
 

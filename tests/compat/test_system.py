@@ -46,7 +46,10 @@ def test_top(jar, need):
 def test_five_thousand_orphans_are_reaped(jar, bring):
     many = 5000 // jars.SLOWER
     out = jar.ok([bring("orphans"), str(many)], timeout=55)
-    assert out == f"orphans {many} processes 2 zombies 0 init alive\n"
+    if jar.said("the guest can see and signal", "sees the host's"):
+        assert f"orphans {many} " in out and "zombies 0" in out  # the host's processes are there too
+    else:
+        assert out == f"orphans {many} processes 2 zombies 0 init alive\n"
 
 
 def test_nproc_and_cpuinfo(jar):
@@ -117,7 +120,7 @@ find tree -type f -print0 | xargs -0 -n 50 -P 4 cat | wc -l; find tree -delete; 
 def test_sort_with_temporary_files(jar, scene, unsorted):
     text, digest = unsorted
     scene.file("big", text)
-    out = jar.shell("LC_ALL=C sort -S 4M big | sha256sum; ls /tmp | wc -l", timeout=55)
+    out = jar.shell("LC_ALL=C sort -S 4M big | sha256sum; ls ${TMPDIR:-/tmp} | wc -l", timeout=55)
     assert out.split() == [digest, "-", "0"]
 
 

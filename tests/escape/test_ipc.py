@@ -139,7 +139,7 @@ def test_turns_a_socket_as_standard_input_elsewhere(attacker, network):
     attacker.verdict(reached=second.called())
 
 
-@attack(25, "files")
+@attack(25, "files", lost=["can be opened again"])
 def test_opens_standard_input_again_to_write(attacker):
     """The caller gave a file to read from and one to append to, no more."""
     scene = attacker.scene
@@ -195,7 +195,7 @@ LIBC.shmat.restype = ctypes.c_void_p
 IPC_CREAT, IPC_RMID, IPC_EXCL = 0o1000, 0, 0o2000
 
 
-@attack(27, "processes")
+@attack(27, "processes", lost=["System V memory of the host"])
 def test_finds_memory_the_host_shares(attacker):
     scene = attacker.scene
     secret = "belljar-secret-" + secrets.token_hex(8)
@@ -228,7 +228,7 @@ def test_finds_memory_the_host_shares(attacker):
     attacker.verdict(findings(run), text=secret in run.stdout)
 
 
-@attack(27, "processes")
+@attack(27, "processes", lost=["System V memory of the host"])
 def test_leaves_shared_memory_behind(attacker):
     key = int(secrets.token_hex(3), 16) + 1
     attacker.run("27_leave_memory", str(key))
