@@ -67,6 +67,7 @@ class Judge {
       if (plan_.seccomp) layers.emplace_back("seccomp");
       if (plan_.landlock && plan_.landlock->handled_net != 0) layers.emplace_back("landlock");
     }
+    if (policy_.network == Network::hosts) return network_by_name(std::move(layers));
     const bool kept = plan_.net || (policy_.network == Network::none && plan_.seccomp);
     if (!kept)
       lose(Promise::network, true,
@@ -76,6 +77,21 @@ class Judge {
       lose(Promise::network, false, "there is no network namespace behind the filter",
            kGetNamespaces);
     if (kept) keep(Promise::network, std::move(layers));
+  }
+
+  void network_by_name(std::vector<std::string> layers) {
+    if (!plan_.net) {
+      lose(Promise::network, true, "a network by name needs a network namespace", kGetNamespaces);
+    } else if (!plan_.notify) {
+      lose(Promise::network, true, "a network by name needs seccomp notifications",
+           "Linux 5.6 or newer with CONFIG_SECCOMP_FILTER, and no other supervisor that has them");
+    } else if (!plan_.view) {
+      lose(Promise::network, true, "a network by name needs a resolv.conf of the jar's own",
+           kGetNamespaces);
+    } else {
+      layers.emplace_back("broker");
+      keep(Promise::network, std::move(layers));
+    }
   }
 
   void processes() {
