@@ -96,11 +96,32 @@ def read_name(packet: bytes, at: int) -> tuple[str, int]:
     return ".".join(labels), at + 1
 
 
+def read_reply(packet: bytes) -> tuple[int, list[tuple[int, bytes]]]:
+    """Its code, and the type and data of each answer."""
+    questions, answers = struct.unpack(">2H", packet[4:8])
+    at, found = 12, []
+    for _ in range(questions):
+        at = skip_name(packet, at) + 4
+    for _ in range(answers):
+        at = skip_name(packet, at)
+        kind, length = struct.unpack(">H6xH", packet[at : at + 10])
+        found.append((kind, packet[at + 10 : at + 10 + length]))
+        at += 10 + length
+    return packet[3] & 15, found
+
+
+def skip_name(packet: bytes, at: int) -> int:
+    while packet[at] and packet[at] < 0xC0:
+        at += 1 + packet[at]
+    return at + (2 if packet[at] else 1)
+
+
 class NameServer:
-    """Notes every question in `asked`: (name, type, "udp" or "tcp")."""
+    """Notes every question in `asked`: (name, type, "udp" or "tcp"), and as it came in `packets`."""
 
     def __init__(self, udp: socket.socket, tcp: socket.socket):
         self.asked: list[tuple[str, int, str]] = []
+        self.packets: list[bytes] = []
         self._times: Counter[str] = Counter()
         self._udp, self._tcp = udp, tcp
         tcp.listen(64)
@@ -129,6 +150,7 @@ class NameServer:
                     connection.sendall(len(reply).to_bytes(2, "big") + reply)
 
     def answer(self, packet: bytes, transport: str) -> bytes | None:
+        self.packets.append(packet)
         name, end = read_name(packet, 12)
         kind = int.from_bytes(packet[end : end + 2], "big")
         key = name.lower()

@@ -7,7 +7,7 @@
     80    HTTP; 443 HTTPS: greetings, git, a package registry each for pip and npm
     2100  speaks first, then echoes lines
     6379  Redis
-    7000  counts connections and resets them
+    7000  counts connections and resets them; counts datagrams
     7001  resets after the first byte
 
 Every host but `closed.example` serves all of it; `h2.example` has another 443, for HTTP/2.
@@ -63,7 +63,8 @@ class Services:
         self.network = network
         self.folder = network.folder
         self.calls: list[Call] = []
-        self.counts: Counter[str] = Counter()  # of port 7000, by address
+        self.counts: Counter[str] = Counter()  # connections to port 7000, by address
+        self.datagrams: Counter[str] = Counter()  # the same for UDP
         self.account = account.account
         every = {address for addresses in names.ADDRESSES.values() for address in addresses} - {*NO_HOST}
         every = {address for address in every if not address.startswith(("::ffff:", "64:ff9b::"))}
@@ -135,14 +136,20 @@ class Services:
         waiting = selectors.DefaultSelector()
         with self.network.world():
             for host in self.hosts:
-                waiting.register(bound(host, ECHO, socket.SOCK_DGRAM), selectors.EVENT_READ, host)
+                for port in (ECHO, COUNT):
+                    made = bound(host, port, socket.SOCK_DGRAM)
+                    waiting.register(made, selectors.EVENT_READ, (host, port))
 
         def serve():
             while True:
                 for key, _ in waiting.select():
+                    host, port = key.data
                     with contextlib.suppress(OSError):
                         data, caller = key.fileobj.recvfrom(65536)
-                        self.calls.append(Call("udp", key.data, ECHO, data))
+                        if port == COUNT:
+                            self.datagrams[host] += 1
+                            continue
+                        self.calls.append(Call("udp", host, port, data))
                         key.fileobj.sendto(b"echo " + data, caller)
 
         threading.Thread(target=serve, daemon=True).start()

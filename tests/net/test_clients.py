@@ -201,7 +201,7 @@ def test_a_package_manager_needs_only_its_registry(wired):
     wired.scene.file("package.json", '{"dependencies": {"tiny-thing": "1.0.0"}}')
     command = [
         "npm", "install", "--no-audit", "--no-fund", "--no-update-notifier", "--no-package-lock", "--fetch-retries=0",
-        "--registry=https://alpha.example/npm/", f"--cafile={wired.authority}",
+        "--registry=https://alpha.example/npm/", f"--cafile={wired.authority}", "--cache=/tmp/npm-cache",
     ]  # fmt: skip
     policy = ["--deny-all", "--allow-read=.", "--allow-write=./node_modules"]
     assert "added 1 package" in wired.ok(command, "alpha.example", profile=None, policy=policy)
