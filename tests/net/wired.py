@@ -106,6 +106,12 @@ class Attacker(arena.Attacker):
         self.runner = self.wired.outside if self.is_control else self.wired.jar(setting)
         self.mark = services.mark()
 
+    def start(self, program: str, *args, **how):
+        return super().start(program, *map(str, args), **how)
+
+    def run(self, program: str, *args, **how):
+        return super().run(program, *map(str, args), **how)
+
     def python(self, code: str, *arguments, says_done=True, **how) -> jars.Run:
         return self.command(self.wired.python(code, *arguments), says_done=says_done, **how)
 

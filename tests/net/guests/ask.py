@@ -13,7 +13,7 @@ family = socket.AF_INET6 if ":" in server else socket.AF_INET
 for query in map(bytes.fromhex, queries):
     try:
         with socket.socket(family, socket.SOCK_STREAM if transport == "tcp" else socket.SOCK_DGRAM) as asking:
-            asking.settimeout(4)
+            asking.settimeout(2)
             asking.connect((server, 53))
             if transport == "tcp":
                 asking.sendall(len(query).to_bytes(2, "big") + query)
