@@ -93,7 +93,7 @@ tell(code=code, took=took, writable=bool(writable), error=error, got=line.recv(1
     assert found["code"] in (0, 115), "neither done nor EINPROGRESS"
     assert found["took"] < AT_ONCE
     assert (found["writable"], found["error"], found["got"]) == (True, 0, "hello")
-    assert found["again"] == 106, "EISCONN"
+    assert found["again"] in (0, 106), "the kernel says 0 once, then EISCONN"
 
 
 @pytest.mark.parametrize("host", ["closed.example", CLOSED])
@@ -442,14 +442,11 @@ tell(stream=call(sys.argv[1], server.getsockname()[1]).recv(10).decode(), datagr
 
 def test_a_server_on_every_address_inside_is_not_taken_for_the_world(wired):
     """A guest that listens on a port of an allowed host still reaches that host."""
-    code = """
-server = socket.create_server(("0.0.0.0", 7))
-line = call(ALPHA, 7)
-line.sendall(b"hello")
-tell(got=line.recv(10).decode(), denied=outcome(call, BETA, 7)[0])
+    code = f"""
+server = socket.create_server(("0.0.0.0", {BANNER}))
+tell(got=call(ALPHA, {BANNER}).recv(100).decode())
 """
-    found = tried(wired, code, ALPHA[0])
-    assert found["got"] == "hello"
+    assert tried(wired, code, ALPHA[0])["got"].startswith("220 ")
 
 
 def test_the_hosts_loopback_is_reached_by_its_rule(wired):
