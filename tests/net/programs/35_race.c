@@ -15,11 +15,12 @@
 
 static struct sockaddr_in target;
 static in_addr_t allowed, forbidden;
-static atomic_bool over;
+static atomic_bool over, started;
 static atomic_int current = -1;
 
 static void* rewrite(void* unused) {
   volatile in_addr_t* address = &target.sin_addr.s_addr;
+  started = true;
   while (!over) {
     // Uneven, so that it is not always the same moment of a call that meets a change.
     for (int i = 0; i < 40; ++i) *address = forbidden;
@@ -52,8 +53,13 @@ int main(int argc, char** argv) {
   struct linger at_once = {1, 0};
 
   pthread_t rewriter, replacer;
-  if (strcmp(what, "dup2") != 0) pthread_create(&rewriter, NULL, rewrite, NULL);
+  if (strcmp(what, "dup2") == 0) {
+    started = true;
+  } else {
+    pthread_create(&rewriter, NULL, rewrite, NULL);
+  }
   if (swaps) pthread_create(&replacer, NULL, replace, NULL);
+  while (!started) usleep(100);
   int udp = datagram ? socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
   for (long i = 0; i < tries; ++i) {
     if (datagram) {
