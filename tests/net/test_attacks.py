@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import socket
 import ssl
 import struct
@@ -600,3 +601,45 @@ def test_a_crowd_in_one_jar_does_not_stop_another(wired):
     run = wired.run(["/usr/bin/curl", "-sS", "http://alpha.example/"], "alpha.example")
     assert run.exit == 0 and run.seconds < 10
     crowd.communicate(timeout=60)
+
+
+# ------------------------------------------------------------ belljar itself is hit
+
+KNOCKS = """
+import os, socket, sys
+print("ready", flush=True)
+while True:
+    for address in sys.argv[1:3]:
+        try:
+            with socket.create_connection((address, 7), timeout=1) as line:
+                line.sendall(b"knock")
+                line.recv(10)
+        except OSError:
+            pass
+"""
+
+
+@attack(34, "network", profiles=ONE, control="")
+@pytest.mark.parametrize("hit", [signal.SIGKILL, signal.SIGSTOP])
+def test_reaches_more_when_belljar_is_hit(attacker, hit):
+    """Whoever decides is gone or asleep: calls fail or wait, and nothing opens."""
+    mark = f"mark-{time.monotonic_ns()}"
+    command = attacker.wired.python(KNOCKS, ALPHA[0], BETA[0], mark)
+    process = attacker.runner.start(command, policy=allow(ALPHA[0]))
+    attacker.scene.on_exit(process.kill)
+    assert process.stdout.readline() == b"ready\n", process.stderr.read()
+    end = time.monotonic() + 5
+    while not attacker.seen(ALPHA[0]) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert attacker.seen(ALPHA[0]), "the rule itself does not work"
+    process.send_signal(hit)
+    time.sleep(0.5)
+    calls = len(attacker.seen())
+    time.sleep(0.5)
+    attacker.verdict(beta=bool(attacker.seen(BETA[0])), more=len(attacker.seen()) > calls)
+    process.kill()
+    process.communicate(timeout=10)
+    end = time.monotonic() + 5
+    while jars.processes_with(mark) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not jars.processes_with(mark), "the guest is still there"
