@@ -13,7 +13,7 @@ import network as networks
 from services import Services
 
 PATIENCE = 60.0  # seconds that any one command may take, whatever happens
-FIELDS = {"time", "pid", "process", "name", "address", "port", "protocol", "allowed", "rule", "why"}
+FIELDS = {"time_ms", "pid", "process", "name", "address", "port", "protocol", "allowed", "rule", "why"}
 FOLDER = pathlib.Path(__file__).parent
 
 
