@@ -28,6 +28,7 @@ from wired import allow, decisions
 
 GUESTS = pathlib.Path(__file__).parent / "guests"
 LONG = os.environ.get("BELLJAR_LONG") == "1"
+# The broker is the same in each profile; what differs is how a jar's namespace and /etc are made.
 PROFILES = ("developer", "public-bot")
 ONE = ("developer",)
 
@@ -55,7 +56,7 @@ def test_reaches_a_service_of_the_host(attacker, address):
     attacker.verdict(called=listener.called())
 
 
-@attack(29, "network", profiles=PROFILES)
+@attack(29, "network", profiles=ONE)
 def test_reaches_another_port_of_localhost(attacker):
     """`localhost:PORT` is that port and no other."""
     allowed, other = attacker.wired.listener("127.0.0.1"), attacker.wired.listener("127.0.0.1")
@@ -66,7 +67,7 @@ def test_reaches_another_port_of_localhost(attacker):
     attacker.verdict(called=other.called())
 
 
-@attack(29, "network", profiles=PROFILES)
+@attack(29, "network", profiles=ONE)
 def test_reaches_another_address_with_an_allowed_port(attacker):
     """`localhost:PORT` is the loopback, and not what else the host has."""
     mine = attacker.wired.listener(HERE[0], ECHO)
@@ -149,7 +150,7 @@ def test_a_name_in_another_script_is_its_ascii_form(wired):
 # ---------------------------------------------- 31: allowed names that lead elsewhere
 
 
-@attack(31, "network", profiles=PROFILES)
+@attack(31, "network", profiles=ONE)
 @pytest.mark.parametrize("name", [
     "loop.example", "any.example", "private.example", "link-local.example", "metadata.example", "mapped.example",
     "mine.example", "mixed.example", "alias-private.example",
@@ -375,7 +376,7 @@ def test_carries_data_out_in_a_question(attacker, transport):
     attacker.verdict(**{what: name in asked for what, name in names_out.items()})
 
 
-@attack(33, "network", profiles=PROFILES)
+@attack(33, "network", profiles=ONE)
 @pytest.mark.parametrize("transport", ["udp", "tcp"])
 def test_gets_data_in_by_other_records(attacker, transport):
     """Of an allowed name too, only addresses are told, and only those are asked for."""
@@ -402,7 +403,7 @@ def test_carries_data_out_beside_a_question(attacker):
     attacker.verdict(carried=any(secret in packet for packet in attacker.network.name_server.packets[before:]))
 
 
-@attack(33, "network", profiles=PROFILES)
+@attack(33, "network", profiles=ONE)
 @pytest.mark.parametrize("transport", ["udp", "tcp"])
 @pytest.mark.parametrize("server", [names.SERVER, "127.0.0.53"])
 def test_asks_another_resolver(attacker, transport, server):
@@ -450,7 +451,7 @@ def test_reaches_what_a_resolver_at_an_allowed_address_tells(attacker):
 # -------------------------------------------------------------- 34: sockets misused
 
 
-@attack(34, "network", profiles=PROFILES)
+@attack(34, "network", profiles=ONE)
 @pytest.mark.parametrize("rule", [ALPHA[0], f"{ALPHA[0]}:{ECHO}", "alpha.example"], ids=["address", "port", "name"])
 def test_sends_datagrams_elsewhere(attacker, rule):
     attacker.run("34_datagrams", ALPHA[0], BETA[0], ECHO, policy=allow(rule))
@@ -470,7 +471,7 @@ def test_connects_a_socket_again(attacker):
     attacker.verdict(beta=bool(attacker.seen(BETA[0])))
 
 
-@attack(34, "network", profiles=PROFILES)
+@attack(34, "network", profiles=ONE)
 def test_listens_with_a_socket_that_was_connected(attacker):
     process = attacker.start("34_reuse", "listen", ALPHA[0], BETA[0], ECHO, policy=allow(ALPHA[0]))
     attacker.scene.on_exit(process.kill)
