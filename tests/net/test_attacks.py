@@ -519,19 +519,19 @@ print("done")
 
 @attack(34, "network", profiles=ONE)
 def test_uses_a_socket_that_somebody_outside_passes_in(attacker):
-    """A helper outside, reached through a file in the workdir, hands out a socket of the host's."""
-    path = attacker.scene.workdir / "helper"
+    """A doorman outside, reached through a file in the workdir, hands out a socket of the host's."""
+    path = attacker.scene.workdir / "doorman"
     with attacker.network.here():
         given = socket.socket()
-    helper = socket.socket(socket.AF_UNIX)
-    helper.bind(os.fspath(path))
+    doorman = socket.socket(socket.AF_UNIX)
+    doorman.bind(os.fspath(path))
     os.chmod(path, 0o777)
-    helper.listen(1)
-    helper.settimeout(20)
+    doorman.listen(1)
+    doorman.settimeout(20)
 
     def serve():
         try:
-            caller, _ = helper.accept()
+            caller, _ = doorman.accept()
             socket.send_fds(caller, [b"here"], [given.fileno()])
             caller.close()
         except OSError:
@@ -539,8 +539,8 @@ def test_uses_a_socket_that_somebody_outside_passes_in(attacker):
 
     server = threading.Thread(target=serve, daemon=True)
     server.start()
-    attacker.python(PASSED, "helper", BETA[0], ECHO, policy=allow(ALPHA[0]))
-    helper.close()
+    attacker.python(PASSED, "doorman", BETA[0], ECHO, policy=allow(ALPHA[0]))
+    doorman.close()
     given.close()
     attacker.verdict(beta=bool(attacker.seen(BETA[0])))
 
