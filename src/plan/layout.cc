@@ -334,6 +334,7 @@ class Builder {
       (void)add("/dev/shm", Access::write, "system", Asked::found);
     }
     (void)add("/dev/pts", Access::write, "system", Asked::found);
+    (void)add("/dev/ptmx", Access::write, "system", Asked::found);
     return {};
   }
 

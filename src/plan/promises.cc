@@ -46,6 +46,9 @@ class Judge {
          "Landlock stops neither stat, nor changes of mode, owner, times and attributes outside, nor "
          "calls to Unix sockets there",
          kGetNamespaces);
+    if (!plan_.outside_proc && !plan_.layout.whole_root)
+      plan_.warnings.emplace_back(
+          "without mounts of its own the guest has no /proc and no shared memory");
     if (plan_.outside_proc && !plan_.layout.whole_root)
       lose(Promise::files, false, "/dev/shm is the host's, and can be written", kGetNamespaces);
   }
