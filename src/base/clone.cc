@@ -56,6 +56,11 @@ long clone3_and_call(clone_args* args, CloneFunction function, void* argument) {
 Result<int> clone_sharing_memory(clone_args args, CloneFunction function, void* argument) {
   args.flags |= CLONE_VM;
   long pid = clone3_and_call(&args, function, argument);
+  // The filter of a jar answers so: what a guest clones must be looked at in `clone`.
+  if (pid == -ENOSYS)
+    return fail("belljar cannot run inside a jar", 0,
+                "if this is none, clone3 is missing: it needs Linux 5.3, and where a container's "
+                "filter refuses it, a newer one");
   if (pid < 0) return fail("clone3", static_cast<int>(-pid));
   return static_cast<int>(pid);
 }

@@ -11,7 +11,7 @@
 namespace belljar::cli {
 
 // What a shell offers for a value.
-enum class Offer { nothing, file, folder, profile, command };
+enum class Offer { nothing, file, folder, profile, task, command };
 
 struct FlagHelp {
   std::string_view name;
@@ -87,8 +87,8 @@ inline constexpr Subcommand kSubcommands[] = {
      .accepts = Accepts::program,
      .flags = kExecFlags,
      .more = "Without flags the profile is developer. With --deny-* or --allow-* and no\n"
-             "--profile it is open: only what is denied is denied, and an allow denies the\n"
-             "rest of its kind.\n"
+             "--profile it is open: only what is denied is denied, all your other files can\n"
+             "be read and changed, and an allow denies the rest of its kind.\n"
              "\n"
              "Exit codes\n"
              "  the program's own, or\n"
@@ -101,8 +101,8 @@ inline constexpr Subcommand kSubcommands[] = {
              "Examples\n"
              "  belljar exec -- python3 unknown.py\n"
              "  belljar exec --network=none --extra-read=/data -- ./analyse /data/in.csv\n"
-             "  belljar exec --hide=.env --protect=.git/hooks -- npm install\n"
-             "  belljar exec --deny-write --allow-write=build -- make\n"},
+             "  belljar exec --hide=.env --protect=.git -- npm install\n"
+             "  belljar exec --profile=developer --deny-write --allow-write=build -- make\n"},
     {.name = "explain",
      .alias = "",
      .usage = "[FLAGS]",
@@ -135,7 +135,8 @@ inline constexpr Subcommand kSubcommands[] = {
              "\n"
              "Examples\n"
              "  belljar run build\n"
-             "  belljar run --network=none test -- --verbose\n"},
+             "  belljar run --network=none test -- --verbose\n",
+     .offer = Offer::task},
     {.name = "tasks",
      .alias = "",
      .usage = "[FLAGS]",

@@ -1,11 +1,13 @@
 // completion: scripts for bash, zsh and fish, from the tables of commands and keys.
 //
-// They are made of plain words only (the tables hold no user's text), so the only
+// They are made of plain words only (the tables hold no user's text; names of tasks and
+// profiles are asked for when they are needed), so the only
 // quoting needed is that of the help's apostrophes and, for zsh, its colons and
 // brackets.
 #include <algorithm>
 #include <cstdio>
 
+#include "cli/configuration.h"
 #include "cli/help.h"
 #include "policy/profiles.h"
 
@@ -64,15 +66,20 @@ std::vector<Word> words_of(const Subcommand& command) {
   return words;
 }
 
-// The values that can be listed: choices, profiles, commands.
+// What `belljar completion WORD` lists for the scripts: names that depend on the folder and
+// on the person. Empty: nothing of that kind.
+std::string_view listed_by_us(Offer offer) {
+  if (offer == Offer::profile) return "profiles";
+  return offer == Offer::task ? "tasks" : "";
+}
+
+// The values that are always the same: choices, commands.
 std::string values_of(Offer offer, std::span<const std::string_view> choices) {
   std::string values;
   auto add = [&](std::string_view value) {
     values.append(values.empty() ? "" : " ").append(value);
   };
   for (std::string_view choice : choices) add(choice);
-  if (offer == Offer::profile)
-    for (const Profile& profile : profiles()) add(profile.name);
   if (offer == Offer::command)
     for (const Subcommand& command : kSubcommands)
       if (!command.hidden) add(command.name);
@@ -107,6 +114,8 @@ std::string bash_pattern(const Word& word) {
 std::string bash_action(const Word& word) {
   std::string values = values_of(word.offer, word.choices);
   if (!values.empty()) return "_belljar_offer '" + values + "'";
+  if (!listed_by_us(word.offer).empty())
+    return "_belljar_names " + std::string(listed_by_us(word.offer));
   if (word.offer == Offer::folder) return "_belljar_files -d";
   return word.offer == Offer::file ? "_belljar_files -f" : ":";
 }
@@ -126,6 +135,10 @@ std::string bash_script() {
 # a part of the word, and of every answer.
 _belljar_offer() {
   mapfile -t COMPREPLY < <(compgen -P "$prefix" -W "$1" -- "$cur")
+}
+_belljar_names() {  # profiles or tasks
+  local names
+  names=$(belljar completion "$1" 2> /dev/null) && _belljar_offer "$names"
 }
 _belljar_files() {
   compopt -o filenames
@@ -204,6 +217,8 @@ _belljar() {
       script += "_belljar_program";
     else if (!values.empty())
       script += "_belljar_offer '" + values + "'";
+    else if (!listed_by_us(command.offer).empty())
+      script += "_belljar_names " + std::string(listed_by_us(command.offer));
     else
       script += ":";
     script += "; fi ;;\n";
@@ -233,6 +248,7 @@ std::string zsh_help(std::string_view help) {
 std::string zsh_action(Offer offer, std::span<const std::string_view> choices) {
   std::string values = values_of(offer, choices);
   if (!values.empty()) return "(" + values + ")";
+  if (!listed_by_us(offer).empty()) return " _belljar_names " + std::string(listed_by_us(offer));
   if (offer == Offer::folder) return "_files -/";
   return offer == Offer::file ? "_files" : " ";
 }
@@ -259,7 +275,9 @@ std::string zsh_script() {
   const std::string globals = zsh_flags(words_of(kGlobalFlags));
   std::string script =
       "#compdef belljar\n# zsh completion for belljar: put it into a folder of "
-      "your fpath, as _belljar\n\n_belljar() {\n  local context state state_descr "
+      "your fpath, as _belljar\n\n"
+      "_belljar_names() { compadd -- ${(f)\"$(belljar completion $1 2> /dev/null)\"} }\n\n"
+      "_belljar() {\n  local context state state_descr "
       "line\n  typeset -A opt_args\n  _arguments -C -S" +
       globals +
       " \\\n        '1:command:->command' \\\n        '*::argument:->argument'\n"
@@ -297,6 +315,10 @@ std::string fish_quoted(std::string_view text) {
   return quoted;
 }
 
+std::string fish_names(Offer offer) {
+  return "(belljar completion " + std::string(listed_by_us(offer)) + " 2> /dev/null)";
+}
+
 void add_fish_flags(std::string& script, const std::vector<Word>& words, const std::string& when) {
   for (const Word& word : words) {
     script += "complete -c belljar -n '" + when + "' -l " + std::string(word.name);
@@ -305,6 +327,8 @@ void add_fish_flags(std::string& script, const std::vector<Word>& words, const s
       std::string values = values_of(word.offer, word.choices);
       if (!values.empty())
         script += " -x -a '" + values + "'";
+      else if (!listed_by_us(word.offer).empty())
+        script += " -x -a '" + fish_names(word.offer) + "'";
       else if (word.offer == Offer::folder)
         script += " -x -a '(__fish_complete_directories)'";
       else
@@ -352,12 +376,41 @@ std::string fish_script() {
                 "; and not __belljar_before_program' -x -a '(__fish_complete_subcommand)'\n";
     else if (!values.empty())
       script += "complete -c belljar -n '" + when + "' -x -a '" + values + "'\n";
+    else if (!listed_by_us(command.offer).empty())
+      script += "complete -c belljar -n '" + when + "' -x -a '" + fish_names(command.offer) + "'\n";
   }
   return script;
 }
 
+// The names come from files, perhaps a stranger's, and bash expands the words that it
+// offers: only plain ones are listed.
+void print_name(std::string_view name) {
+  const bool plain = std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.' || c == ':';
+  });
+  if (plain) std::printf("%s\n", std::string(name).c_str());
+}
+
+void print_names(std::string_view kind) {
+  if (kind == "profiles")
+    for (const Profile& profile : profiles()) print_name(profile.name);
+  // A file with a mistake in it must not stop the rest of a completion.
+  const ConfigFiles files = read_config_files(config_places(this_caller())).value_or(ConfigFiles{});
+  auto print_keys = [](const auto& map) {
+    for (const auto& [name, value] : map) print_name(name);
+  };
+  if (kind == "profiles" && files.user) print_keys(files.user->profiles);
+  if (kind == "profiles" && files.project) print_keys(files.project->config.profiles);
+  if (kind == "tasks" && files.project) print_keys(files.project->config.tasks);
+}
+
 Result<int> print_completion(const Arguments& arguments) {
   const std::string shell = arguments.size() == 1 ? arguments[0] : "";
+  if (shell == "profiles" || shell == "tasks") {
+    print_names(shell);
+    return 0;
+  }
   std::string script = shell == "bash"   ? bash_script()
                        : shell == "zsh"  ? zsh_script()
                        : shell == "fish" ? fish_script()

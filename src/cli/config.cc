@@ -20,9 +20,10 @@ Result<int> check_project(const std::string& file, const ConfigPlaces& places) {
   const ConfigFiles files = TRY(read_config_files(there, file));
   const Project& project = *files.project;
   const Config& config = project.config;
-  std::printf("%s: ok, %zu keys in [sandbox], %zu profiles, %zu tasks, %s\n",
-              printable(project.path).c_str(), config.sandbox.positions.size(),
-              config.profiles.size(), config.tasks.size(),
+  std::printf("%s: ok, %s in [sandbox], %s, %s, %s\n", printable(project.path).c_str(),
+              counted(config.sandbox.positions.size(), "key").c_str(),
+              counted(config.profiles.size(), "profile").c_str(),
+              counted(config.tasks.size(), "task").c_str(),
               project.trusted ? "trusted" : "not trusted");
   const std::vector<Widening> asked = TRY(all_widenings(files, there));
   for (const Widening& widening : asked) {

@@ -40,7 +40,7 @@ json::object value_of(const Key& key) {
     case Kind::choice:
       return one_of(key);
     case Kind::count:
-      return either({{"type", "integer"}, {"minimum", 1}}, {{"const", "unlimited"}});
+      return either({{"type", "integer"}, {"minimum", key.least}}, {{"const", "unlimited"}});
     case Kind::duration:
       return either({{"type", "integer"}, {"minimum", 1}},
                     {{"type", "string"}, {"pattern", "^([0-9]+(ms|s|m|h)?|unlimited)$"}});

@@ -25,9 +25,15 @@ ConfigPlaces config_places(const Caller& caller) {
           .mode_variable = mode != nullptr ? mode : ""};
 }
 
-Result<Loaded> load_here(const Settings& flags) {
+Result<LoadedHere> load_here_with_files(const Settings& flags) {
   const ConfigPlaces places = config_places(this_caller());
-  return load(TRY(read_config_files(places)), places, flags);
+  LoadedHere here{.loaded = {}, .files = TRY(read_config_files(places))};
+  here.loaded = TRY(load(here.files, places, flags));
+  return here;
+}
+
+Result<Loaded> load_here(const Settings& flags) {
+  return std::move(TRY(load_here_with_files(flags)).loaded);
 }
 
 Result<std::string> project_file(const std::string& argument, const ConfigPlaces& places) {

@@ -11,6 +11,12 @@ ConfigPlaces config_places(const Caller& caller);
 
 // The flags over the files that apply in the current folder.
 Result<Loaded> load_here(const Settings& flags);
+// The same, and which files those are.
+struct LoadedHere {
+  Loaded loaded;
+  ConfigFiles files;
+};
+Result<LoadedHere> load_here_with_files(const Settings& flags);
 
 // The file that an argument names: itself, the one in a folder, or without one
 // that of the current folder or of the nearest above.

@@ -73,8 +73,8 @@ std::string profile_line(const Profile& profile, const Host& host, const Caller&
   if (!refused) return "does not start: " + refused.error().what;
   return plan->losses.empty()
              ? "all promises kept"
-             : "starts, with " + std::to_string(plan->losses.size()) +
-                   " losses (belljar explain --profile=" + std::string(profile.name) + ")";
+             : "starts, with " + counted(plan->losses.size(), "loss") +
+                   " (belljar explain --profile=" + std::string(profile.name) + ")";
 }
 
 Result<int> run_doctor(const Arguments& arguments) {
@@ -85,7 +85,7 @@ Result<int> run_doctor(const Arguments& arguments) {
   if (!parsed.rest.empty()) return fail("doctor takes no argument " + parsed.rest[0]);
   if (parsed.settings != Settings{})
     return fail("doctor takes no flags of a policy", 0, "belljar explain does");
-  if (!verify.empty()) return verify_profile(verify);
+  if (!verify.empty()) return verify_profile(verify, as_json ? As::json : As::text);
   const Caller caller = this_caller();
   const Host host = probe_host(caller);
   if (as_json) {

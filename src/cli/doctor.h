@@ -8,7 +8,9 @@
 
 namespace belljar::cli {
 
+enum class As { text, json };
+
 // Prints a line per check. 0: all hold, 1: one failed.
-Result<int> verify_profile(const std::string& profile);
+Result<int> verify_profile(const std::string& profile, As as);
 
 }  // namespace belljar::cli

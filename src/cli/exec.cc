@@ -10,6 +10,8 @@
 
 #include "cli/configuration.h"
 #include "cli/flags.h"
+#include "cli/not_started.h"
+#include "cli/notices.h"
 #include "cli/report.h"
 #include "policy/profiles.h"
 
@@ -31,26 +33,6 @@ bool has_terminal() {
   for (int fd : {0, 1, 2})
     if (::isatty(fd) == 0) return false;
   return ::tcgetpgrp(0) >= 0;  // it is this session's own
-}
-
-// A whole home, or more, is rarely what a person means to hand over.
-Status check_workdir(const Settings& settings, const Policy& policy, const Caller& caller) {
-  if (settings.workdir || policy.profile == "open") return {};
-  if (caller.cwd.empty())
-    return fail("the current folder does not exist any more", 0, "-C DIR names one");
-  // By their real names: a symlink to the home is the home.
-  std::error_code ignored;
-  const std::string home = std::filesystem::weakly_canonical(caller.home, ignored);
-  const std::string folder = std::filesystem::weakly_canonical(caller.cwd, ignored);
-  if (is_below(home, folder) || folder == "/")
-    return fail("the current folder " + caller.cwd + " holds your home, and would be writable", 0,
-                "cd into a project folder, or name it: -C " + caller.cwd);
-  for (const char* system :
-       {"/usr", "/etc", "/bin", "/sbin", "/lib", "/boot", "/dev", "/proc", "/sys"})
-    if (is_below(folder, system))
-      return fail("the current folder " + caller.cwd + " is the system's, and would be writable", 0,
-                  "cd into a project folder, or name it: -C " + caller.cwd);
-  return {};
 }
 
 void raise_cpu_limit(Policy& policy) {
@@ -93,44 +75,41 @@ void print_phases(const Outcome& outcome) {
     print_detail("launch: " + phase + " " + std::to_string(time.count()) + " µs");
 }
 
-// Why a command is not there: perhaps it is, but outside.
-Error not_started(const std::string& command, int error, const Caller& caller) {
-  Error result{.what = command, .err = error, .hint = {}};
-  if (error != ENOENT) return result;
-  std::string_view path;
-  for (const std::string& variable : caller.environment)
-    if (variable.starts_with("PATH=")) path = std::string_view(variable).substr(5);
-  while (command.find('/') == command.npos && !path.empty()) {
-    std::string folder(path.substr(0, path.find(':')));
-    path.remove_prefix(std::min(folder.size() + 1, path.size()));
-    if (::access((folder + "/" + command).c_str(), X_OK) == 0)
-      result.hint = folder + "/" + command +
-                    " exists, but the policy does not show it: --extra-read=" + folder;
-  }
-  if (result.hint.empty()) result.what += ": command not found";
-  if (result.hint.empty()) result.err = 0;
-  return result;
-}
-
 }  // namespace
 
-Result<Policy> policy_for(const Settings& given, const Caller& caller) {
-  Settings settings = given;
-  const char* mode = std::getenv("BELLJAR_SANDBOX");
-  if (mode != nullptr && !settings.mode && !settings.denies_or_allows()) {
-    Status set_mode = set(settings, *find_key("mode"), mode, {});
-    if (!set_mode) return fail("BELLJAR_SANDBOX: " + set_mode.error().what);
-  }
-  Policy policy = TRY(make_policy(settings, {.cwd = caller.cwd, .home = caller.home}));
-  if (policy.mode != Mode::off) TRY(check_workdir(settings, policy, caller));
-  return policy;
+Status check_workdir(const Loaded& loaded, const Caller& caller) {
+  const bool open = loaded.settings.profile.value_or("open") == "open";  // none is: open by a deny
+  if (loaded.settings.workdir || open) return {};
+  if (loaded.policy.mode == Mode::off) return {};
+  if (caller.cwd.empty())
+    return fail("the current folder does not exist any more", 0, "-C DIR names one");
+  // By their real names: a symlink to the home is the home.
+  std::error_code ignored;
+  const std::string home = std::filesystem::weakly_canonical(caller.home, ignored);
+  const std::string folder = std::filesystem::weakly_canonical(caller.cwd, ignored);
+  const std::string anyway = "cd into a project folder (-C " + caller.cwd + " does it anyway)";
+  if (folder == "/")
+    return fail("the current folder is /: there is no project here to work on", 0,
+                "cd into a project folder");
+  if (is_below(home, folder))
+    return fail("the current folder " + caller.cwd +
+                    (folder == home ? " is your home" : " holds your home") +
+                    ": the program could read your keys and change everything",
+                0, anyway);
+  for (const char* system :
+       {"/usr", "/etc", "/bin", "/sbin", "/lib", "/boot", "/dev", "/proc", "/sys"})
+    if (is_below(folder, system))
+      return fail("the current folder " + caller.cwd +
+                      " is the system's: the program could change what every other one relies on",
+                  0, anyway);
+  return {};
 }
 
-Result<int> run_settings(const Run& request) {
+Result<int> run_loaded(const Run& request) {
   if (request.command.empty()) return fail("no command to run", 0, "belljar exec -- COMMAND");
   const Caller caller = this_caller();
-  Policy policy = TRY(policy_for(request.settings, caller));
-  if (!request.profile_name.empty()) policy.profile = request.profile_name;
+  Policy policy = request.loaded.policy;
+  TRY(check_workdir(request.loaded, caller));
   if (policy.mode == Mode::off) {
     if (policy.limits.timeout || !request.report.empty())
       return fail("timeout and report need the sandbox", 0, "leave out --sandbox=off");
@@ -142,27 +121,39 @@ Result<int> run_settings(const Run& request) {
   launcher::Command command{.arguments = request.command, .has_terminal = has_terminal()};
   command.takes_terminal = command.has_terminal && ::tcgetpgrp(0) == ::getpgrp();
   command.signal_mask = block_signals();
+  GuestsView view;
+  auto remember = [&](const Plan& plan) {
+    view = view_of(plan);
+    return announce(plan);
+  };
   Outcome outcome =
-      TRY(launcher::run(policy, caller, command, {.forward_signals = true}, announce));
+      TRY(launcher::run(policy, caller, command, {.forward_signals = true}, remember));
   print_phases(outcome);
   if (outcome.reason == Reason::not_started)
-    print_error(not_started(request.command[0], outcome.exec_error, caller));
+    print_error(not_started(request.command[0], outcome.exec_error, view));
   if (std::string words = last_words(policy, outcome); !words.empty())
     print_error({.what = words, .err = 0, .hint = {}});
-  if (!request.report.empty()) TRY(write_report(request.report, policy, outcome));
+  if (!request.report.empty())
+    // The guest has run: how it ended must not be lost for this.
+    if (Status written = write_report(request.report, policy, outcome); !written)
+      print_error(written.error());
   return outcome.exit_code();
 }
 
-int exec(const Arguments& arguments) {
+namespace {
+
+Result<int> run_exec(const Arguments& arguments) {
   Run request;
-  Result<Parsed> parsed = parse_flags(arguments, {{.name = "report", .value = &request.report}});
-  if (!parsed) return report(std::unexpected(parsed.error()));
-  Result<Loaded> loaded = load_here(parsed->settings);
-  if (!loaded) return report(std::unexpected(loaded.error()));
-  request.settings = std::move(loaded->settings);
-  request.profile_name = loaded->policy.profile;
-  request.command = std::move(parsed->rest);
-  return report(run_settings(request));
+  Parsed parsed = TRY(parse_flags(arguments, {{.name = "report", .value = &request.report}}));
+  request.loaded = TRY(load_here(parsed.settings));
+  request.command = std::move(parsed.rest);
+  for (const std::string& notice : notices(parsed.settings, request.loaded, this_caller()))
+    print_warning(notice);
+  return run_loaded(request);
 }
+
+}  // namespace
+
+int exec(const Arguments& arguments) { return report(run_exec(arguments)); }
 
 }  // namespace belljar::cli

@@ -3,20 +3,20 @@
 
 #include "cli/cli.h"
 #include "launcher/wait.h"
+#include "policy/load.h"
 
 namespace belljar::cli {
 
 struct Run {
-  Settings settings;  // merged from all sources
+  Loaded loaded;  // from all sources
   Arguments command;
-  std::string report;        // a file for the outcome as JSON; empty: none
-  std::string profile_name;  // as the person calls it; empty: the built-in's name
+  std::string report;  // a file for the outcome as JSON; empty: none
 };
 
 // The exit code that belljar should have.
-Result<int> run_settings(const Run& request);
+Result<int> run_loaded(const Run& run);
 
-// Fills in BELLJAR_SANDBOX, checks the working folder, and makes the policy.
-Result<Policy> policy_for(const Settings& given, const Caller& caller);
+// A whole home, or more, is rarely what a person means to hand over.
+Status check_workdir(const Loaded& loaded, const Caller& caller);
 
 }  // namespace belljar::cli

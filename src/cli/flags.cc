@@ -73,13 +73,18 @@ class Reader {
       if (argument.size() > 2) value = argument.substr(2);
       return set_flag(key, TRY(value_of(argument.substr(1, 1), value)));
     }
-    return unknown(argument.substr(1));
+    return unknown(argument.substr(1, 1));
   }
 
   Result<std::string> value_of(std::string_view name, std::optional<std::string_view> value) {
     if (value) return std::string(*value);
-    if (at_ + 1 >= arguments_.size()) return fail("--" + std::string(name) + " needs a value");
+    if (at_ + 1 >= arguments_.size() || arguments_[at_ + 1] == "--")
+      return fail(dashed(name) + " needs a value");
     return arguments_[++at_];
+  }
+
+  static std::string dashed(std::string_view name) {
+    return (name.size() == 1 ? "-" : "--") + std::string(name);
   }
 
   static Status no_value(std::string_view name, std::optional<std::string_view> value) {
@@ -92,8 +97,8 @@ class Reader {
     for (const Key& key : keys()) names.push_back(key.flag);
     for (const Flag& flag : own_) names.push_back(flag.name);
     for (const FlagHelp& flag : kGlobalFlags) names.push_back(flag.name);
-    std::string_view near = nearest(name, names);
-    return fail("unknown flag --" + std::string(name), 0,
+    std::string_view near = name.size() > 1 ? nearest(name, names) : std::string_view();
+    return fail("unknown flag " + dashed(name), 0,
                 near.empty() ? "belljar --help" : "did you mean --" + std::string(near) + "?");
   }
 

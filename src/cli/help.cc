@@ -75,9 +75,37 @@ std::vector<Row> rows_of(std::span<const FlagHelp> flags) {
   return rows;
 }
 
-std::vector<Row> rows_of(std::span<const Key> keys) {
+// What the flags of a policy are about; those that are not named here are about all of it.
+struct Heading {
+  std::string_view text;
+  std::span<const std::string_view> keys;
+};
+constexpr std::string_view kFileKeys[] = {"deny_read",   "deny_write",    "allow_read",
+                                          "allow_write", "extra_fs_read", "extra_fs_write",
+                                          "hide",        "protect"};
+constexpr std::string_view kNetworkKeys[] = {"network", "deny_net", "allow_net"};
+constexpr std::string_view kVariableKeys[] = {"deny_env", "allow_env", "extra_env", "env"};
+constexpr std::string_view kLimitKeys[] = {"max_memory_mb", "max_cpu_secs",   "max_procs",
+                                           "max_open_fds",  "max_file_sz_mb", "timeout"};
+constexpr std::string_view kPlaceKeys[] = {"workdir", "home", "cache", "tmp", "credential"};
+constexpr Heading kHeadings[] = {{"Policy", {}},
+                                 {"Files", kFileKeys},
+                                 {"Network", kNetworkKeys},
+                                 {"Variables", kVariableKeys},
+                                 {"Limits", kLimitKeys},
+                                 {"Places", kPlaceKeys}};
+
+bool is_under(const Heading& heading, const Key& key) {
+  auto has = [&](const Heading& other) {
+    return std::ranges::find(other.keys, key.name) != other.keys.end();
+  };
+  return heading.keys.empty() ? std::ranges::none_of(kHeadings, has) : has(heading);
+}
+
+std::vector<Row> rows_of(const Heading& heading) {
   std::vector<Row> rows;
-  for (const Key& key : keys) {
+  for (const Key& key : keys()) {
+    if (!is_under(heading, key)) continue;
     std::string text(key.help);
     if (is_repeatable(key.kind)) text += " (repeatable)";
     rows.push_back({flag_name(key.flag, key.letter, key.value), std::move(text)});
@@ -117,8 +145,10 @@ std::string help_of(const Subcommand& command) {
     add_rows(text, rows_of(command.flags));
   }
   if (command.accepts != Accepts::own_flags) {
-    add_heading(text, "Flags of the policy");
-    add_rows(text, rows_of(keys()));
+    for (const Heading& heading : kHeadings) {
+      add_heading(text, heading.text);
+      add_rows(text, rows_of(heading));
+    }
   }
   add_heading(text, "Flags of every command");
   add_rows(text, rows_of(kGlobalFlags));
@@ -152,6 +182,7 @@ std::unexpected<Error> unknown_command(std::string_view name) {
   std::vector<std::string_view> names;
   for (const Subcommand& command : kSubcommands)
     if (!command.hidden) names.push_back(command.name);
+  if (name == "version") return fail("there is no command \"version\"", 0, "belljar --version");
   std::string_view near = nearest(name, names);
   return fail("there is no command \"" + std::string(name) + "\"", 0,
               near.empty() ? "to run a program: belljar exec -- " + std::string(name)

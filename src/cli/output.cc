@@ -54,6 +54,13 @@ std::string styled(std::string_view text, Style style, int fd) {
   return std::string(code_of(style)).append(text).append("\033[0m");
 }
 
+std::string counted(std::size_t count, std::string_view thing) {
+  return std::to_string(count) + " " + std::string(thing) +
+         (count == 1             ? ""
+          : thing.ends_with('s') ? "es"
+                                 : "s");
+}
+
 void print_error(const Error& error) {
   const std::string prefix = styled("belljar:", Style::bad, STDERR_FILENO) + " ";
   print_line(prefix, Error{.what = error.what, .err = error.err, .hint = {}}.message());

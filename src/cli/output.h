@@ -31,6 +31,9 @@ enum class Style { bold, good, bad, doubtful };
 // without NO_COLOR (https://no-color.org), or where --color says so.
 std::string styled(std::string_view text, Style style, int fd);
 
+// "1 key", "2 keys".
+std::string counted(std::size_t count, std::string_view thing);
+
 void print_error(const Error& error);
 void print_warning(std::string_view text);
 void print_detail(std::string_view text);  // only with --verbose

@@ -4,7 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
+#include <csignal>
+#include <cstdlib>
 
 #include "base/fd.h"
 #include "base/json.h"
@@ -38,9 +41,28 @@ json::object to_json(const Policy& policy, const Outcome& outcome) {
   return report;
 }
 
+Status write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    ssize_t n = retry([&] { return ::write(fd, text.data(), text.size()); });
+    if (n < 0) return fail("write", errno);
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return {};
+}
+
 }  // namespace
 
 Status check_report(const std::string& path) {
+  if (path == "-")
+    return fail("--report=-: stdout and stderr are the program's", 0,
+                "name a file: --report=report.json");
+  struct stat st{};
+  const bool there = ::lstat(path.c_str(), &st) == 0;
+  // It will be replaced, and a device or a link such as /dev/stdout must not be.
+  if ((there && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) || path.ends_with('/') ||
+      path.starts_with("/dev/") || path.starts_with("/proc/"))
+    return fail("write the report " + path + ": not a regular file", 0,
+                "name a file: --report=report.json");
   const std::size_t slash = path.rfind('/');
   const std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);
   if (::access(folder.c_str(), W_OK | X_OK) < 0) return fail("write the report " + path, errno);
@@ -48,23 +70,43 @@ Status check_report(const std::string& path) {
 }
 
 Status write_report(const std::string& path, const Policy& policy, const Outcome& outcome) {
-  // The place may be the guest's own workdir: it must not be made to write
-  // through a symlink, nor to wait for a reader.
-  Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-                 0644));
+  // The place may be the guest's own workdir: nothing is written through a link that it
+  // left there, nor is a half report ever seen.
+  std::string beside = path + ".XXXXXX";
+  Fd file(::mkostemp(beside.data(), O_CLOEXEC));
   if (!file) return fail("write the report " + path, errno);
-  struct stat st{};
-  if (::fstat(file.get(), &st) < 0 || !S_ISREG(st.st_mode))
-    return fail("write the report " + path + ": not a regular file");
-  std::string text = pretty(to_json(policy, outcome));
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    ssize_t n = retry([&] { return ::write(file.get(), rest.data(), rest.size()); });
-    if (n < 0) return fail("write the report " + path, errno);
-    rest.remove_prefix(static_cast<std::size_t>(n));
-  }
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  Status written = write_all(file.get(), pretty(to_json(policy, outcome)));
+  if (written && ::fchmod(file.get(), 0666 & ~mask) < 0) written = fail("chmod", errno);
+  if (written && ::rename(beside.c_str(), path.c_str()) < 0) written = fail("rename", errno);
+  if (written) return {};
+  ::unlink(beside.c_str());
+  return fail("write the report " + path, written.error().err);
+}
+
+namespace {
+
+// It ended by itself, after a limit stopped something that it had started.
+std::string about_felt_limit(const std::string& limit, const Limits& limits) {
+  if (limit == "max_file_sz_mb")
+    return "it met a limit: a file larger than " + std::to_string(limits.file_sz_mb.value_or(0)) +
+           " MB (--max-file-sz-mb changes it)";
+  if (limit == "max_cpu_secs")
+    return "it met a limit: more than " + std::to_string(limits.cpu_secs.value_or(0)) +
+           " s of CPU time (--max-cpu-secs changes it)";
+  if (limit == "max_procs")
+    return "it met a limit: more than " + std::to_string(limits.procs.value_or(0)) +
+           " processes and threads (--max-procs changes it)";
   return {};
 }
+
+bool is_filtered(const Outcome& outcome) {
+  return std::ranges::any_of(outcome.kept,
+                             [](const Kept& kept) { return kept.promise == Promise::syscalls; });
+}
+
+}  // namespace
 
 std::string last_words(const Policy& policy, const Outcome& outcome) {
   const Limits& limits = policy.limits;
@@ -83,9 +125,15 @@ std::string last_words(const Policy& policy, const Outcome& outcome) {
       return "ended: it wrote a file larger than " + std::to_string(limits.file_sz_mb.value_or(0)) +
              " MB (--max-file-sz-mb changes it)";
     case Reason::signaled:
-      if (outcome.code == 31)  // SIGSYS: the filter kills only what no compiler makes here
-        return "ended: it made system calls of another architecture";
+      // The filter kills only what no compiler makes here; but anyone can send a SIGSYS.
+      if (outcome.code == SIGSYS && is_filtered(outcome))
+        return "ended by SIGSYS, most likely for system calls of another architecture, such as "
+               "those of 32-bit programs";
       return {};
+    case Reason::exited:
+      return outcome.code != 0 && !outcome.limits_hit.empty()
+                 ? about_felt_limit(outcome.limits_hit.front(), limits)
+                 : std::string();
     default:
       return {};
   }

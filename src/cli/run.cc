@@ -9,6 +9,7 @@
 #include "cli/configuration.h"
 #include "cli/exec.h"
 #include "cli/flags.h"
+#include "cli/notices.h"
 #include "policy/tasks.h"
 
 namespace belljar::cli {
@@ -61,9 +62,9 @@ Result<int> run_outside(const Run& run) {
   const pid_t child = ::fork();
   if (child < 0) return fail("fork", errno);
   if (child == 0) {
-    if (::chdir(run.settings.workdir->c_str()) < 0)
-      ::_exit(report(fail("enter " + *run.settings.workdir, errno)));
-    ::_exit(report(run_settings(run)));
+    if (::chdir(run.loaded.settings.workdir->c_str()) < 0)
+      ::_exit(report(fail("enter " + *run.loaded.settings.workdir, errno)));
+    ::_exit(report(run_loaded(run)));
   }
   int status = 0;
   if (retry([&] { return ::waitpid(child, &status, 0); }) < 0) return fail("waitpid", errno);
@@ -71,9 +72,9 @@ Result<int> run_outside(const Run& run) {
 }
 
 Result<int> run_one(const Run& run) {
-  if (run.settings.mode == "off") return run_outside(run);
+  if (run.loaded.policy.mode == Mode::off) return run_outside(run);
   const SignalMask unchanged_afterwards;
-  return run_settings(run);
+  return run_loaded(run);
 }
 
 Result<int> run_task(const Task& task, const Run& prepared, const Arguments& more) {
@@ -83,6 +84,17 @@ Result<int> run_task(const Task& task, const Run& prepared, const Arguments& mor
     if (int code = TRY(run_one(run)); code != 0) return code;
   }
   return 0;
+}
+
+// What a failed task kept from running.
+Error stopped_at(const std::vector<const Tasks::value_type*>& order, std::size_t failed, int code) {
+  std::string others;
+  for (std::size_t i = failed + 1; i < order.size(); ++i)
+    others.append(others.empty() ? "" : ", ").append(order[i]->first);
+  return {.what = "task " + order[failed]->first + " failed with exit code " +
+                  std::to_string(code) + "; not run: " + others,
+          .err = 0,
+          .hint = {}};
 }
 
 Result<int> run_tasks(const Arguments& arguments) {
@@ -99,15 +111,16 @@ Result<int> run_tasks(const Arguments& arguments) {
   for (const auto* entry : order) {
     Loaded loaded = TRY(load(files, places, request.flags, &entry->second));
     if (!loaded.settings.workdir) loaded.settings.workdir = config.folder;
-    prepared.push_back({.settings = std::move(loaded.settings),
-                        .command = {},
-                        .report = request.report,
-                        .profile_name = loaded.policy.profile});
+    prepared.push_back({.loaded = std::move(loaded), .command = {}, .report = request.report});
   }
+  for (const std::string& notice : notices(request.flags, prepared.back().loaded, this_caller()))
+    print_warning(notice);
   for (std::size_t i = 0; i < order.size(); ++i) {
     const bool last = i + 1 == order.size();
     const Arguments& more = last ? request.arguments : Arguments{};
-    if (int code = TRY(run_task(order[i]->second, prepared[i], more)); code != 0) return code;
+    const int code = TRY(run_task(order[i]->second, prepared[i], more));
+    if (code != 0 && !last) print_error(stopped_at(order, i, code));
+    if (code != 0) return code;
   }
   return 0;
 }

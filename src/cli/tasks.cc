@@ -58,7 +58,10 @@ Result<int> list_tasks(const Arguments& arguments) {
     else
       print(entry, loaded, width);
   }
-  if (as_json) std::fputs(pretty(root).c_str(), stdout);
+  if (as_json)
+    std::fputs(pretty(root).c_str(), stdout);
+  else if (project.config.tasks.empty())
+    std::printf("%s has no tasks.\n", printable(project.config.file).c_str());
   return 0;
 }
 

@@ -15,7 +15,9 @@ namespace belljar::cli {
 namespace {
 
 Result<int> list(const ConfigPlaces& places) {
-  for (const Trusted& entry : TRY(read_trusted(places.trust_file))) {
+  const std::vector<Trusted> all = TRY(read_trusted(places.trust_file));
+  if (all.empty()) std::puts("No file is trusted.");
+  for (const Trusted& entry : all) {
     Result<std::string> text = read_regular(entry.path, kMaxConfigBytes);
     const char* state = !text ? "gone" : sha256_hex(*text) == entry.hash ? "trusted" : "changed";
     std::printf("%-7s  %s\n", state, printable(entry.path).c_str());

@@ -4,11 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <boost/json.hpp>
 #include <cstdio>
 #include <filesystem>
 
 #include "base/fd.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "cli/cli.h"
 #include "cli/doctor.h"
 #include "launcher/wait.h"
@@ -16,6 +18,8 @@
 
 namespace belljar::cli {
 namespace {
+
+namespace json = boost::json;
 
 struct Check {
   std::string claim;
@@ -80,11 +84,12 @@ std::vector<Check> checks_for(const std::string& profile, const Trap& trap) {
   const std::string outside = trap.outside();
   std::vector<Check> checks = {
       {"programs run, and the workspace is writable", "echo ok > file && grep -q ok file", true},
-      {"/tmp is writable inside", "echo x > /tmp/verify", true},
+      {"/tmp is writable inside", "f=$(mktemp /tmp/verify.XXXXXX) && rm \"$f\"", true},
       {"writes outside the workspace do not reach the host", "echo x > " + outside + "/written"},
       {"nothing of the host's /etc, /usr or / is writable",
-       "touch /etc/verify 2>/dev/null || touch /usr/verify 2>/dev/null || touch /verify "
-       "2>/dev/null"},
+       "for f in /etc/verify /usr/verify /verify; do touch $f 2>/dev/null && rm $f && exit 0; "
+       "done; "
+       "exit 1"},
       {"no host credentials are readable: ~/.ssh, ~/.aws, ~/.config/gcloud, ~/.netrc",
        "cd " + trap.home() +
            " 2>/dev/null && for f in .ssh/* .aws/* .config/gcloud/* .netrc .npmrc "
@@ -118,7 +123,7 @@ Result<bool> holds(const Check& check, const Policy& policy, const Caller& calle
 
 }  // namespace
 
-Result<int> verify_profile(const std::string& profile) {
+Result<int> verify_profile(const std::string& profile, As as) {
   const Caller caller = this_caller();
   Trap trap = TRY(Trap::set(caller));
   Settings settings;
@@ -126,18 +131,27 @@ Result<int> verify_profile(const std::string& profile) {
   settings.workdir = trap.work();
   if (profile == "trusted-maintenance") settings.cache = trap.cache();
   Policy policy = TRY(make_policy(settings, {.cwd = trap.work(), .home = caller.home}));
-  int failed = 0;
-  for (const Check& check : checks_for(profile, trap)) {
-    bool ok = TRY(holds(check, policy, caller));
-    failed += ok ? 0 : 1;
-    std::printf("  %-6s %s\n", ok ? "ok" : "FAILED", check.claim.c_str());
-  }
+  json::array checks;
+  bool all = true;
+  auto tell = [&](const std::string& claim, bool held) {
+    all = all && held;
+    checks.push_back({{"claim", claim}, {"held", held}});
+    if (as == As::text) std::printf("  %-6s %s\n", held ? "ok" : "FAILED", claim.c_str());
+  };
+  for (const Check& check : checks_for(profile, trap))
+    tell(check.claim, TRY(holds(check, policy, caller)));
   struct stat st{};
-  const bool leaked = ::stat((trap.outside() + "/written").c_str(), &st) == 0;
-  if (leaked) std::printf("  FAILED the host's folder was written\n");
-  std::printf("%s\n", failed == 0 && !leaked ? "the profile holds on this host"
-                                             : "do not deploy this profile here");
-  return failed == 0 && !leaked ? 0 : 1;
+  if (::stat((trap.outside() + "/written").c_str(), &st) == 0)
+    tell("the host's folder was not written", false);
+  if (as == As::text)
+    std::puts(all ? "the profile holds on this host" : "do not deploy this profile here");
+  else
+    std::fputs(
+        pretty(json::object{
+                   {"schema_version", 1}, {"profile", profile}, {"holds", all}, {"checks", checks}})
+            .c_str(),
+        stdout);
+  return all ? 0 : 1;
 }
 
 }  // namespace belljar::cli

@@ -220,6 +220,7 @@ void Live::finish(Task& task, const cgroup::Group* group) {
   outcome.kept = kept_;
   outcome.losses = losses_;
   judge(outcome, task.status, group);
+  add_felt_limits(outcome, policy_.limits);
   task.out = {};
   task.err = {};
   task.ended = true;

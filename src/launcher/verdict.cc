@@ -61,6 +61,14 @@ void judge(Outcome& outcome, std::optional<int> known_status, const cgroup::Grou
   if (group != nullptr && group->pids_limit_hit()) outcome.limits_hit.emplace_back("max_procs");
 }
 
+void add_felt_limits(Outcome& outcome, const Limits& limits) {
+  if (outcome.reason != Reason::exited) return;
+  if (outcome.code == 128 + SIGXFSZ && limits.file_sz_mb)
+    outcome.limits_hit.emplace_back("max_file_sz_mb");
+  if (outcome.code == 128 + SIGXCPU && limits.cpu_secs)
+    outcome.limits_hit.emplace_back("max_cpu_secs");
+}
+
 void add_usage(Outcome& outcome, const rusage& used, const Jar& jar) {
   auto micros = [](const timeval& t) {
     return std::chrono::seconds(t.tv_sec) + microseconds(t.tv_usec);

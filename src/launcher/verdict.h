@@ -33,6 +33,10 @@ class LimitWatch {
 // `group` is asked only about the end of a whole jar; else null.
 void judge(Outcome& outcome, std::optional<int> status, const cgroup::Group* group);
 
+// After that: limits that ended a child of a guest which then ended by itself, as far as
+// its exit code tells (a shell says 128 + signal).
+void add_felt_limits(Outcome& outcome, const Limits& limits);
+
 // What a whole jar used, and how its launch went.
 void add_usage(Outcome& outcome, const rusage& used, const Jar& jar);
 

@@ -172,6 +172,7 @@ class Supervisor {
     outcome_.peak_memory_kb = watch_.peak_memory_kb();
     add_usage(outcome_, used, jar_);
     judge(outcome_, status_, &jar_.group());
+    add_felt_limits(outcome_, plan_.policy.limits);
     outcome_.kept = plan_.kept;
     outcome_.losses = plan_.losses;
     return std::move(outcome_);

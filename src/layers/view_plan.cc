@@ -46,6 +46,19 @@ class Writer {
     return host;
   }
 
+  // Whether that mount shows the host's paths at their own names.
+  bool shows_own_paths(std::string_view inside) const {
+    bool own = layout_.whole_root;
+    std::size_t deepest = 0;
+    for (const Place& place : layout_.places)
+      if (place.inside != inside && is_below(inside, place.inside) &&
+          place.inside.size() >= deepest) {
+        deepest = place.inside.size();
+        own = place.inside == place.path;
+      }
+    return own;
+  }
+
   // Makes every folder above `inside` that is ours to make.
   void make_parents(std::string_view inside) {
     std::string_view parent = parent_of(inside);
@@ -87,7 +100,8 @@ class Writer {
 
 void add_place(Writer& writer, const Place& place) {
   // A path taken away again is the very one the plan looked at, wherever it shows.
-  const bool same_file = place.inside == place.path || place.pin || place.access == Access::hide ||
+  const bool same_file = (place.inside == place.path && writer.shows_own_paths(place.inside)) ||
+                         place.pin || place.access == Access::hide ||
                          place.access == Access::protect;
   Op op{.step = Step::bind,
         .target = {},

@@ -16,6 +16,7 @@ class Exceptions {
     Result<Traced> traced = tracer_.trace(path);
     if (!traced) return {};  // what is not there needs no hiding
     if (traced->path == home_ && from == "profile") return {};
+    TRY(refuse_root(traced->path, from));
     if (!is_shown(traced->path)) return {};
     TRY(add(traced->path, traced->st, Access::hide, from));
     // The same file under another name is the same secret.
@@ -24,12 +25,14 @@ class Exceptions {
     });
   }
 
-  Status protect(const std::string& path) {
+  Status protect(const std::string& path, const std::string& from) {
     Result<Traced> traced = tracer_.trace(path);
     if (!traced)
       return complain(layout_, policy_,
-                      "protect: " + path + " does not exist and cannot be protected",
+                      from + ": " + path + " does not exist and cannot be protected",
                       traced.error().err);
+    TRY(refuse_root(traced->path, from));
+    if (is_covered(traced->path)) return {};  // what is not there cannot be changed
     const bool hidden = std::ranges::any_of(layout_.places, [&](const Place& place) {
       return place.access == Access::hide && is_below(traced->path, place.path);
     });
@@ -39,15 +42,15 @@ class Exceptions {
       struct stat st{};
       if (!is_writable(link.inside) || ::lstat(link.inside.c_str(), &st) < 0) continue;
       TRY(pin_above(link.inside));
-      TRY(add(link.inside, st, Access::protect, "protect"));
+      TRY(add(link.inside, st, Access::protect, from));
       layout_.places.back().pin = true;
     }
     if (!is_writable(traced->path)) return {};
     TRY(pin_above(traced->path));
-    TRY(add(traced->path, traced->st, Access::protect, "protect"));
+    TRY(add(traced->path, traced->st, Access::protect, from));
     // A file that can be written under another name is not protected.
     auto protect_other = [&](const std::string& other, const struct stat& st) -> Status {
-      return add(other, st, Access::protect, "protect");
+      return add(other, st, Access::protect, from);
     };
     if (!S_ISDIR(traced->st.st_mode))
       return each_other_name(traced->path, traced->st, [&](const std::string& other) {
@@ -71,7 +74,23 @@ class Exceptions {
     return nearest;
   }
   bool is_shown(std::string_view path) const {
-    return layout_.whole_root || shown_by(path) != nullptr;
+    return (layout_.whole_root || shown_by(path) != nullptr) && !is_covered(path);
+  }
+  // Something of another path is shown where this one would be: --home=DIR over the home.
+  bool is_covered(std::string_view path) const {
+    const Place* shown = shown_by(path);
+    const std::size_t depth = shown != nullptr ? shown->inside.size() : 0;
+    std::string inside(path);
+    if (shown != nullptr)
+      inside = shown->inside + inside.substr(shown->path == "/" ? 0 : shown->path.size());
+    return std::ranges::any_of(layout_.places, [&](const Place& place) {
+      return place.inside != place.path && &place != shown && place.inside.size() > depth &&
+             is_below(inside, place.inside);
+    });
+  }
+  static Status refuse_root(std::string_view path, const std::string& from) {
+    if (path != "/") return {};
+    return fail(from + ": / is the whole file system", 0, "name what is meant in it");
   }
   bool is_writable(std::string_view path) const {
     const Place* shown = shown_by(path);
@@ -148,12 +167,12 @@ Status add_exceptions(Layout& layout, const Policy& policy, Tracer& tracer, cons
   Exceptions exceptions(layout, policy, tracer, home);
   for (const Grant& grant : files.grants) {
     if (grant.access == Access::hide) TRY(exceptions.hide(grant.path, grant.from));
-    if (grant.access == Access::protect) TRY(exceptions.protect(grant.path));
+    if (grant.access == Access::protect) TRY(exceptions.protect(grant.path, grant.from));
   }
   for (const std::string& pattern : files.hide_globs)
     for (const std::string& path : matches(pattern)) TRY(exceptions.hide(path, "hide"));
   for (const std::string& pattern : files.protect_globs)
-    for (const std::string& path : matches(pattern)) TRY(exceptions.protect(path));
+    for (const std::string& path : matches(pattern)) TRY(exceptions.protect(path, "protect"));
   for (const std::string& path : secrets) TRY(exceptions.hide(path, "secret"));
   return {};
 }

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "plan/exceptions.h"
+#include "plan/mount_points.h"
 #include "plan/paths.h"
 #include "plan/scratch.h"
 #include "plan/toolchains.h"
@@ -73,6 +74,9 @@ class Builder {
     drop_covered();
     TRY(add_exceptions());
     TRY(open_places());
+    if (options_.view)
+      TRY(make_mount_points(
+          layout_, options_.make_folders ? MissingMountPoints::make : MissingMountPoints::leave));
     if (files_.reads == Reads::runtime) add_minimal_etc();
     if (root_ && options_.view) add_jar_user();
     std::ranges::stable_sort(layout_.places, {}, [](const Place& p) { return p.inside.size(); });
@@ -149,6 +153,10 @@ class Builder {
       return fail("workdir " + files_.workdir, traced.error().err, "-C names another one");
     if (!S_ISDIR(traced->st.st_mode))
       return fail("workdir " + files_.workdir + " is not a folder", 0, "-C names another one");
+    if (TRY(is_shown_as_root("workdir", traced->path, files_.workdir_access))) {
+      layout_.workdir = "/";
+      return {};
+    }
     const bool moved = options_.view && !files_.workdir_inside.empty();
     layout_.workdir = moved ? files_.workdir_inside : traced->path;
     if (files_.workdir_access == Access::hide)
@@ -163,6 +171,8 @@ class Builder {
     for (const Grant& grant : files_.grants) {
       if (grant.access == Access::hide || grant.access == Access::protect) continue;
       if (grant.access == Access::write) TRY(make_missing(grant.path));
+      Result<Traced> traced = tracer_.trace(grant.path);
+      if (traced && TRY(is_shown_as_root(grant.from, traced->path, grant.access))) continue;
       Status added = add(grant.path, grant.access, grant.from, Asked::by_name);
       if (added) TRY(check_leads_out(grant));
       if (!added)
@@ -170,6 +180,16 @@ class Builder {
                      added.error().err));
     }
     return {};
+  }
+
+  // The root of the guest is made of what is granted, so all of / is no grant like the
+  // others. True: it is there already, as the guest's own root.
+  Result<bool> is_shown_as_root(const std::string& from, std::string_view path,
+                                Access access) const {
+    if (path != "/") return false;
+    if (layout_.whole_root && (layout_.root_writable || access != Access::write)) return true;
+    return fail(from + ": / is the whole file system, and only a profile can grant that", 0,
+                "name the folders that are needed; --profile=trusted-maintenance reads all of /");
   }
 
   // A guest can plant a symlink in its workdir, for the grant of the next run to follow.
@@ -205,7 +225,9 @@ class Builder {
     layout_.home = inside;
     if (!files_.home_dir.empty()) {
       TRY(make_missing(files_.home_dir));
-      return add(files_.home_dir, Access::write, "home", Asked::by_name, inside);
+      TRY(add(files_.home_dir, Access::write, "home", Asked::by_name, inside));
+      layout_.home = layout_.places.back().inside;  // without a view: its own path
+      return refuse_root("home");
     }
     if (files_.home == Home::temporary) {
       if (!is_granted(inside)) layout_.private_dirs.push_back({inside, 0700});
@@ -217,11 +239,17 @@ class Builder {
     return {};
   }
 
+  Status refuse_root(const char* from) const {
+    if (layout_.places.back().path != "/") return {};
+    return fail(std::string(from) + ": / is the whole file system", 0, "name a folder");
+  }
+
   Status add_tmp() {
     if (!files_.tmp_dir.empty()) {
       TRY(make_missing(files_.tmp_dir));
-      layout_.tmp = "/tmp";
-      return add(files_.tmp_dir, Access::write, "tmp", Asked::by_name, "/tmp");
+      TRY(add(files_.tmp_dir, Access::write, "tmp", Asked::by_name, "/tmp"));
+      layout_.tmp = layout_.places.back().inside;
+      return refuse_root("tmp");
     }
     if (!files_.private_tmp) return {};
     layout_.tmp = "/tmp";
@@ -237,6 +265,7 @@ class Builder {
     if (files_.cache_dir.empty()) return {};
     TRY(make_missing(files_.cache_dir));
     TRY(add(files_.cache_dir, Access::write, "cache", Asked::by_name));
+    TRY(refuse_root("cache"));
     layout_.cache = layout_.places.back().inside;
     return {};
   }

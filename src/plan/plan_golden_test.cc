@@ -43,6 +43,9 @@ std::vector<Machine> machines() {
   all.push_back({"no_userns", host});
   host.landlock.abi = 2;
   all.push_back({"no_userns_abi_2", host});
+  host.landlock.abi = 0;
+  host.cgroup = {.parent = {}, .why_not = "no controllers are delegated"};
+  all.push_back({"neither", host});
   host = full_host();
   host.landlock.abi = 0;
   all.push_back({"no_landlock", host});

@@ -24,9 +24,10 @@ class Judge {
     keep(Promise::files, std::move(layers));
     if (plan_.view && !plan_.landlock) {
       lose(Promise::files, false,
-           host_.landlock.abi == 1
-               ? "Landlock ABI 1 would stop renames between folders, so it is off"
-               : "there is no Landlock behind the mounts",
+           std::string(host_.landlock.abi == 1
+                           ? "Landlock ABI 1 would stop renames between folders, so it is off"
+                           : "there is no Landlock behind the mounts") +
+               ": what standard input and output lead to can be opened again in another way",
            "boot with lsm=landlock,… or a newer kernel");
     }
     if (plan_.view && host_.identity.root && !host_.view.idmap) {
@@ -42,8 +43,11 @@ class Judge {
       lose(Promise::files, true, "Landlock before ABI 3 does not stop a file from being emptied",
            kGetNamespaces);
     lose(Promise::files, false,
-         "Landlock stops neither stat nor changes of mode, owner and times outside",
+         "Landlock stops neither stat, nor changes of mode, owner, times and attributes outside, nor "
+         "calls to Unix sockets there",
          kGetNamespaces);
+    if (plan_.outside_proc && !plan_.layout.whole_root)
+      lose(Promise::files, false, "/dev/shm is the host's, and can be written", kGetNamespaces);
   }
 
   void exceptions() {
@@ -94,6 +98,11 @@ class Judge {
                   : "the guest can see and signal the caller's processes",
            kGetNamespaces);
     }
+    if (!plan_.pid_namespace)
+      lose(Promise::processes, false,
+           "System V memory of the host can be reached, and limits, priority and CPUs of the caller's "
+           "processes changed",
+           kGetNamespaces);
     // The network namespace also has the abstract unix sockets to itself.
     if (!plan_.net && !scoped)
       lose(Promise::processes, false, "abstract unix sockets of the host can be reached",
@@ -102,8 +111,9 @@ class Judge {
 
   void environment() {
     if (policy_.need(Promise::environment) == Need::unasked) return;
-    const bool readable = !plan_.landlock && ((plan_.pid_namespace && !host_.view.proc) ||
-                                              (!plan_.pid_namespace && plan_.outside_proc));
+    // Landlock stops looking into processes outside its domain. Without it, and without a /proc of
+    // our own, nothing keeps a guest from the host's, granted or not.
+    const bool readable = !plan_.landlock && !(plan_.view && host_.view.proc);
     if (readable)
       lose(Promise::environment, true, "the caller's variables can be read in the host's /proc",
            kGetNamespaces);
@@ -124,7 +134,8 @@ class Judge {
     const bool summed = plan_.cgroup || plan_.watchdog || (!limits.memory_mb && !limits.cpu_secs);
     if (!summed)
       lose(Promise::limits, true,
-           "memory is limited for each process but not for all of them together (" +
+           "memory is limited for each process, but not for all of them together, nor what they "
+           "share or keep in files of /tmp and /dev/shm (" +
                host_.cgroup.why_not + ")",
            "delegate a cgroup: systemd-run --user --scope -p Delegate=yes belljar …");
     else

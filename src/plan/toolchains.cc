@@ -13,29 +13,17 @@ namespace belljar {
 namespace {
 
 // Each names one folder (the first four of the second list: several).
-constexpr const char* kLocations[] = {"CONDA_PREFIX",
-                                      "VIRTUAL_ENV",
-                                      "PYENV_ROOT",
-                                      "NVM_DIR",
-                                      "FNM_DIR",
-                                      "VOLTA_HOME",
-                                      "N_PREFIX",
-                                      "RUSTUP_HOME",
-                                      "CARGO_HOME",
-                                      "GOROOT",
-                                      "GOPATH",
-                                      "JAVA_HOME",
-                                      "SDKMAN_DIR",
-                                      "MAVEN_HOME",
-                                      "M2_HOME",
-                                      "GRADLE_HOME",
-                                      "BUN_INSTALL",
-                                      "DENO_INSTALL",
-                                      "HOMEBREW_PREFIX",
-                                      "ASDF_DIR",
-                                      "ASDF_DATA_DIR",
-                                      "MISE_DATA_DIR",
-                                      "UV_PYTHON_INSTALL_DIR",
+constexpr const char* kLocations[] = {"CONDA_PREFIX",  "VIRTUAL_ENV",
+                                      "PYENV_ROOT",    "NVM_DIR",
+                                      "FNM_DIR",       "VOLTA_HOME",
+                                      "N_PREFIX",      "RUSTUP_HOME",
+                                      "CARGO_HOME",    "GOROOT",
+                                      "JAVA_HOME",     "SDKMAN_DIR",
+                                      "MAVEN_HOME",    "M2_HOME",
+                                      "GRADLE_HOME",   "BUN_INSTALL",
+                                      "DENO_INSTALL",  "HOMEBREW_PREFIX",
+                                      "ASDF_DIR",      "ASDF_DATA_DIR",
+                                      "MISE_DATA_DIR", "UV_PYTHON_INSTALL_DIR",
                                       "PIPX_HOME"};
 constexpr const char* kSearchPaths[] = {
     "CPATH",           "C_INCLUDE_PATH",  "CPLUS_INCLUDE_PATH", "LIBRARY_PATH",
@@ -51,7 +39,8 @@ constexpr const char* kHomeFolders[] = {".pyenv",
                                         ".volta",
                                         ".rustup",
                                         ".cargo",
-                                        "go",
+                                        "go/bin",
+                                        "go/pkg",
                                         ".sdkman",
                                         ".jenv",
                                         ".bun",
@@ -94,11 +83,11 @@ class Finder {
     if (exists(path)) found_.folders.push_back(std::move(path));
   }
 
-  void add_each(std::string_view list) {
+  void add_each(std::string_view list, const char* below = "") {
     while (!list.empty()) {
       std::string_view path = list.substr(0, list.find(':'));
       list.remove_prefix(std::min(path.size() + 1, list.size()));
-      add(std::string(path));
+      if (!path.empty()) add(std::string(path) + below);
     }
   }
 
@@ -144,6 +133,8 @@ Toolchains find_toolchains(const Caller& caller, Tracer& tracer) {
   Finder finder(caller, tracer);
   for (const char* name : kLocations) finder.add(std::string(variable(caller, name)));
   for (const char* name : kSearchPaths) finder.add_each(variable(caller, name));
+  // Its tools and the modules it has fetched, but not src, where a person's own code may be.
+  for (const char* part : {"/bin", "/pkg"}) finder.add_each(variable(caller, "GOPATH"), part);
   for (const char* folder : kHomeFolders) finder.add(caller.home + "/" + folder);
   std::string_view path = variable(caller, "PATH");
   while (!path.empty()) {

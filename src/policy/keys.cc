@@ -44,31 +44,40 @@ constexpr Key kKeys[] = {
     {"extra_env", "extra-env", 0, Kind::names, &Settings::extra_env, true, "NAME",
      "also pass the variable NAME"},
     {"hide", "hide", 0, Kind::globs, &Settings::hide, false, "PATH",
-     "make PATH unreadable inside a readable folder"},
+     "make PATH unreadable inside a readable folder; * ? [ ] and ** match"},
     {"protect", "protect", 0, Kind::globs, &Settings::protect, false, "PATH",
-     "make PATH unchangeable inside a writable folder"},
+     "make PATH unchangeable inside a writable folder; * ? [ ] and ** match"},
     {"max_memory_mb", "max-memory-mb", 0, Kind::count, &Settings::max_memory_mb, false, "MB",
-     "memory of all processes together"},
+     "memory of all processes together, or unlimited"},
     {"max_cpu_secs", "max-cpu-secs", 0, Kind::count, &Settings::max_cpu_secs, false, "SECONDS",
-     "CPU time"},
+     "CPU time, or unlimited"},
     {"max_procs", "max-procs", 0, Kind::count, &Settings::max_procs, false, "N",
-     "processes and threads"},
-    {"max_open_fds", "max-open-fds", 0, Kind::count, &Settings::max_open_fds, false, "N",
-     "open files of each process"},
+     "processes and threads, or unlimited"},
+    {"max_open_fds",
+     "max-open-fds",
+     0,
+     Kind::count,
+     &Settings::max_open_fds,
+     false,
+     "N",
+     "open files of each process, or unlimited",
+     {},
+     16},
     {"max_file_sz_mb", "max-file-sz-mb", 0, Kind::count, &Settings::max_file_sz_mb, false, "MB",
-     "size of each written file"},
+     "size of each written file, or unlimited"},
     {"timeout", "timeout", 0, Kind::duration, &Settings::timeout, false, "TIME",
-     "end the command after TIME: seconds, or 500ms, 2m, 1h"},
+     "end the command after TIME: seconds, or 500ms, 2m, 1h, unlimited"},
     {"env", "env", 0, Kind::assignments, &Settings::env, true, "NAME=VALUE",
      "set a variable inside"},
     {"workdir", "workdir", 'C', Kind::path, &Settings::workdir, true, "DIR",
      "work in DIR instead of the current folder"},
     {"home", "home", 0, Kind::path, &Settings::home, true, "DIR",
-     "use DIR as the home folder instead of an empty one"},
+     "use DIR as the home folder instead of an empty one; what else is shown in your home gets an "
+     "empty mount point there"},
     {"cache", "cache", 0, Kind::path, &Settings::cache, true, "DIR",
      "a writable folder for caches, named by XDG_CACHE_HOME"},
     {"tmp", "tmp", 0, Kind::tmp, &Settings::tmp, true, "private|DIR",
-     "what /tmp is: private and in memory, or DIR"},
+     "what /tmp is: private and in memory, or DIR (with mount points, as for --home)"},
     {"credential", "credential", 0, Kind::mounts, &Settings::credential, true, "SRC:DEST",
      "show the file or folder SRC read-only at DEST"},
     {"accept_degraded", "accept-degraded", 0, Kind::promises, &Settings::accept_degraded, true,
@@ -89,9 +98,10 @@ Result<Limit> parse_count(std::string_view text, const Key& key) {
   std::uint64_t value = TRY(parse_number(text, key.name));
   // Larger ones could not be multiplied into bytes or milliseconds.
   constexpr std::uint64_t kMax = std::uint64_t{1} << 40;
-  if (value == 0 || value > kMax)
-    return fail(std::string(key.name) + ": must be between 1 and " + std::to_string(kMax), 0,
-                "unlimited removes the limit");
+  if (value < key.least || value > kMax)
+    return fail(std::string(key.name) + ": must be between " + std::to_string(key.least) + " and " +
+                    std::to_string(kMax),
+                0, "unlimited removes the limit");
   return Limit{value};
 }
 

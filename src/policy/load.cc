@@ -50,13 +50,13 @@ class Loader {
       : files_(files), places_(places), flags_(flags), task_(task) {}
 
   Result<Loaded> load() {
-    if (!files_.project) return compose({}, {}, flags_);
+    if (!files_.project) return with_sources(TRY(compose({}, {}, flags_)));
     const Config& config = files_.project->config;
     if (!files_.project->trusted) {
       std::vector<Widening> refused = TRY(widenings());
       if (!refused.empty()) return std::unexpected(refusal(config, refused));
     }
-    return compose(config.sandbox.settings, task_settings(), flags_);
+    return with_sources(TRY(compose(config.sandbox.settings, task_settings(), flags_)));
   }
 
   Result<std::vector<Widening>> widenings() {
@@ -89,6 +89,46 @@ class Loader {
   }
 
  private:
+  // Where a person would look for the rule: the flag, or the line of the file.
+  Loaded with_sources(Loaded loaded) const {
+    for (Grant& grant : loaded.policy.files.grants) {
+      const Key* key = find_key(grant.from);
+      if (key == nullptr) continue;
+      if (asks(flags_, *key, grant.path)) {
+        grant.from = "--" + std::string(key->flag);
+        continue;
+      }
+      const std::string where = line_that_asks(*key, grant.path);
+      if (!where.empty()) grant.from.append(" in ").append(where);
+    }
+    return loaded;
+  }
+
+  static bool asks(const Settings& settings, const Key& key, const std::string& path) {
+    const auto* list = std::get_if<std::vector<std::string> Settings::*>(&key.target);
+    return list != nullptr &&
+           std::ranges::find(settings.*(*list), path) != (settings.*(*list)).end();
+  }
+
+  // `file:line`, of the highest source that has it.
+  std::string line_that_asks(const Key& key, const std::string& path) const {
+    std::string found;
+    auto look = [&](const Config& config, const Section& section) {
+      if (auto at = section.positions.find(key.name);
+          found.empty() && at != section.positions.end() && asks(section.settings, key, path))
+        found = config.file + ":" + std::to_string(at->second.line);
+    };
+    const Config* project = files_.project ? &files_.project->config : nullptr;
+    const Config* user = files_.user ? &*files_.user : nullptr;
+    if (project != nullptr && task_ != nullptr) look(*project, task_->section);
+    for (const Config* config : {project, user})
+      if (config != nullptr) look(*config, config->sandbox);
+    for (const Config* config : {project, user})
+      if (config != nullptr)
+        for (const auto& [name, profile] : config->profiles) look(*config, profile.section);
+    return found;
+  }
+
   // No key widens alone; together they must not either.
   Status add_joint_widening(std::vector<Widening>& found, const Policy& before) {
     const Config& config = files_.project->config;

@@ -19,7 +19,8 @@ namespace belljar {
 
 struct Loaded {
   Settings settings;  // all sources together; `profile` is a built-in one, if any
-  Policy policy;      // `profile` is the name that the person used
+  Policy policy;      // `profile` is the name that the person used, and each grant of a
+                      // file or flag says which
 };
 
 // `task` belongs to the project. Refuses what an untrusted project would widen.

@@ -127,7 +127,7 @@ TEST_F(Load, an_allow_in_a_file_denies_the_rest) {
   Policy policy = loaded().policy;
   EXPECT_EQ(policy.files.workdir_access, Access::read);
   EXPECT_EQ(policy.files.grants.at(0),
-            (Grant{places_.cwd + "/dist", Access::write, "allow_write"}));
+            (Grant{places_.cwd + "/dist", Access::write, "allow_write in belljar.toml:2"}));
 }
 
 // ---- own profiles ----
@@ -135,14 +135,14 @@ TEST_F(Load, an_allow_in_a_file_denies_the_rest) {
 TEST_F(Load, an_own_profile_lies_under_the_rest_and_keeps_its_name) {
   user(
       "[sandbox]\nprofile = \"mine\"\nmax_procs = 5\n"
-      "[profiles.mine]\nextends = \"base\"\nmax_procs = 6\nmax_open_fds = 7\n"
-      "[profiles.base]\nextends = \"restricted\"\nmax_open_fds = 8\nmax_file_sz_mb = 9\n");
+      "[profiles.mine]\nextends = \"base\"\nmax_procs = 6\nmax_open_fds = 17\n"
+      "[profiles.base]\nextends = \"restricted\"\nmax_open_fds = 18\nmax_file_sz_mb = 9\n");
   Loaded result = loaded();
   EXPECT_EQ(result.policy.profile, "mine");
   EXPECT_EQ(result.settings.profile, "restricted");
   EXPECT_EQ(result.policy.network, Network::loopback);
   EXPECT_EQ(result.policy.limits.procs, 5U);
-  EXPECT_EQ(result.policy.limits.open_fds, 7U);
+  EXPECT_EQ(result.policy.limits.open_fds, 17U);
   EXPECT_EQ(result.policy.limits.file_sz_mb, 9U);
 }
 

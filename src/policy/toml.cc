@@ -122,6 +122,17 @@ class Reader {
                  did_you_mean(key, own, "belljar config schema lists them all"));
   }
 
+  // What other tools call the keys of a task.
+  static std::string_view usual_name(std::string_view key) {
+    for (const char* other : {"cmd", "command", "commands", "script", "exec"})
+      if (key == other) return "run";
+    for (const char* other : {"deps", "dependencies", "needs", "requires"})
+      if (key == other) return "depends";
+    for (const char* other : {"cwd", "folder", "directory"})
+      if (key == other) return "dir";
+    return {};
+  }
+
   Result<const toml::table*> table_at(const toml::key& key, const toml::node& node) const {
     const toml::table* table = node.as_table();
     if (table != nullptr && table->size() > kMaxTables)
@@ -272,6 +283,9 @@ class Reader {
       else if (at == "depends")
         for (Text& other : TRY(strings_in(at, node, "a list of strings")))
           task.depends.push_back(std::move(other.text));
+      else if (std::string_view usual = usual_name(at); !usual.empty())
+        return wrong(position_of(at), "unknown key " + quoted(at) + " in a task",
+                     "did you mean " + std::string(usual) + "?");
       else if (key == nullptr)
         return unknown(at, {"run", "dir", "depends", "description"}, "a task");
       else if (at == "workdir" && table.contains("dir"))

@@ -44,7 +44,7 @@ std::vector<Form> forms_of(const Key& key) {
     case Kind::name:
       return {{"\"restricted\"", {"restricted"}}};
     case Kind::count:
-      return {{"7", {"7"}}, {"\"unlimited\"", {"unlimited"}}};
+      return {{"70", {"70"}}, {"\"unlimited\"", {"unlimited"}}};
     case Kind::duration:
       return {{"7", {"7"}}, {"\"2m\"", {"2m"}}, {"\"unlimited\"", {"unlimited"}}};
     case Kind::path:

@@ -133,7 +133,7 @@ Why wider_path(const Reach& before, const std::string& path, int wanted) {
   if (path.empty()) return {};
   const std::string real = real_path(path);
   if (!real.empty() && before.at(real) >= wanted) return {};
-  return (wanted == rank(Access::write) ? "writes " : "reads ") + path;
+  return (wanted == rank(Access::write) ? "writes " : "reads ") + (real.empty() ? path : real);
 }
 
 // ---- the parts of a policy ----
@@ -175,8 +175,10 @@ Why lost_exceptions(const Files& before, const Files& after) {
 }
 
 Why wider_files(const Files& before, const Files& after) {
-  if (after.reads > before.reads) return "reads more of the system";
-  if (after.writes_everything && !before.writes_everything) return "writes everywhere";
+  if (after.writes_everything && !before.writes_everything)
+    return "reads and writes all your files";
+  if (after.reads > before.reads)
+    return after.reads == Reads::everything ? "reads all files" : "reads more of the system";
   if (after.toolchains && !before.toolchains && before.reads != Reads::everything)
     return "reads toolchains";
   if (after.other_homes && !before.other_homes) return "reads other people's homes";
@@ -250,14 +252,18 @@ Why wider_promises(const Policy& before, const Policy& after) {
   if (after.mode < before.mode)
     return "mode " + std::string(name(after.mode)) + " instead of " +
            std::string(name(before.mode));
-  for (std::size_t i = 0; i < kPromiseCount; ++i)
-    if (after.needs[i] < before.needs[i])
-      return "requires less of " + std::string(name(static_cast<Promise>(i)));
   for (Promise promise : after.accepted)
     if (!holds(before.accepted, promise))
       return "runs even where " + std::string(name(promise)) + " cannot be kept";
   if (after.syscalls == Syscalls::deny_list && before.syscalls == Syscalls::allow_list)
     return "more system calls";
+  return {};
+}
+
+Why weaker_needs(const Policy& before, const Policy& after) {
+  for (std::size_t i = 0; i < kPromiseCount; ++i)
+    if (after.needs[i] < before.needs[i])
+      return "runs even where " + std::string(name(static_cast<Promise>(i))) + " cannot be kept";
   return {};
 }
 
@@ -282,7 +288,8 @@ std::optional<std::string> widening(const Policy& before, const Policy& after) {
   if (Why why = wider_files(before.files, after.files)) return why;
   if (Why why = wider_network(before, after)) return why;
   if (Why why = wider_environment(before.environment, after.environment)) return why;
-  return wider_limits(before.limits, after.limits);
+  if (Why why = wider_limits(before.limits, after.limits)) return why;
+  return weaker_needs(before, after);  // last: what it allows says more to a person
 }
 
 }  // namespace belljar

@@ -9,7 +9,19 @@ import jar as jars
 import pytest
 from bash_session import Bash
 
-PROFILES = ["developer", "open", "public-bot", "restricted", "trusted-maintenance"]
+PROFILES = ["developer", "mine", "open", "public-bot", "restricted", "trusted-maintenance"]
+
+
+CONFIG = """
+[profiles.mine]
+extends = "public-bot"
+[tasks.build]
+run = "true"
+[tasks.test]
+run = "true"
+[tasks."$(touch evil)"]
+run = "true"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -17,6 +29,7 @@ def bash(tmp_path_factory):
     folder = tmp_path_factory.mktemp("completion")
     (folder / "folder").mkdir()
     (folder / "file.txt").touch()
+    (folder / "belljar.toml").write_text(CONFIG)
     programs = tmp_path_factory.mktemp("programs")
     (programs / "belljar").symlink_to(jars.binary())
     shell = Bash(str(folder), f"{programs}:/usr/bin:/bin")
@@ -48,6 +61,9 @@ CASES = {
     "belljar doctor --verify ": PROFILES,
     "belljar doctor --deny-w": ["--deny-w"],
     "belljar help d": ["doctor"],
+    "belljar run ": ["build", "test"],
+    "belljar run --network=none te": ["test"],
+    "belljar exec --profile=mi": ["--profile=mine"],
     "belljar completion ": ["bash", "fish", "zsh"],
 }
 
@@ -55,6 +71,11 @@ CASES = {
 @pytest.mark.parametrize(("typed", "offered"), CASES.items(), ids=CASES.keys())
 def test_bash_offers(bash, typed, offered):
     assert bash.tab(typed) == offered
+
+
+def test_a_name_in_a_file_is_not_run(bash):
+    bash.tab("belljar run ")
+    assert "evil" not in bash.run("ls")
 
 
 def test_bash_that_does_not_split_at_equals(bash):

@@ -104,6 +104,8 @@ def test_a_failure_ends_the_run_with_its_code(place):
     place.write('[tasks.t]\nrun = "echo t"\ndepends = ["d"]\n[tasks.d]\nrun = ["exit 7", "echo no"]\n')
     done = place.run("run", "t")
     assert (done.returncode, done.stdout) == (7, "")
+    assert "task d failed with exit code 7; not run: t" in done.stderr
+    assert "task d" not in place.run("run", "d").stderr  # it was asked for itself
 
 
 def test_the_policy_of_a_task_is_enforced(place):
@@ -200,6 +202,18 @@ def test_tasks_are_listed_with_their_policies(place):
     assert "refused" in listed["tasks"][1]
 
 
+def test_no_tasks_are_said_to_be_none(place):
+    place.write("")
+    assert place.ok("tasks") == "belljar.toml has no tasks.\n"
+    assert place.json("tasks", "--json")["tasks"] == []
+
+
+@pytest.mark.parametrize(("key", "meant"), [("cmd", "run"), ("command", "run"), ("deps", "depends"), ("cwd", "dir")])
+def test_the_names_of_other_tools_are_understood_as_mistakes(place, key, meant):
+    place.write(f'[tasks.t]\n{key} = "x"\n')
+    assert f"did you mean {meant}?" in place.refused("tasks")
+
+
 # ---- init ----
 
 
@@ -222,7 +236,7 @@ def test_every_line_that_init_comments_out_is_valid(place):
         place.ok("config", "check")
     place.write("\n".join(line[2:] for line in lines[lines.index("# [profiles.careful]"):]
                           if line.startswith("# [") or " = " in line))
-    assert "1 profiles, 1 tasks" in place.ok("config", "check")
+    assert "1 profile, 1 task," in place.ok("config", "check")
 
 
 def test_init_overwrites_nothing(place):
@@ -250,13 +264,22 @@ def test_trust_lasts_until_the_file_changes(place):
     place.refused("exec", "true")
 
 
+def test_what_is_widened_is_said_in_plain_words(place):
+    place.write('[sandbox]\nprofile = "open"\n')
+    assert "profile would widen the policy (reads and writes all your files)" in place.refused("exec", "true")
+    (place.home / "data").mkdir()
+    place.write('[sandbox]\nextra_fs_read = ["../data"]\n')
+    assert f"(reads {place.home}/data)" in place.refused("exec", "true")
+    assert f"line 2: extra_fs_read: reads {place.home}/data\n" in place.ok("trust")
+
+
 def test_trust_can_be_revoked(place):
     place.write('[sandbox]\nallow_read = ["/srv"]\n')
     place.ok("trust", str(place.project))
     place.ok("trust", "--revoke", str(place.file))
     place.refused("exec", "true")
     assert "was not trusted" in place.refused("trust", "--revoke")
-    assert place.ok("trust", "--list") == ""
+    assert place.ok("trust", "--list") == "No file is trusted.\n"
 
 
 def test_trust_is_kept_outside_the_project_for_the_person_alone(place):
@@ -276,9 +299,9 @@ def test_a_guest_cannot_trust_for_the_person(place):
     binary.write_bytes(pathlib.Path(jars.binary()).read_bytes())
     binary.chmod(0o755)
     assert "trusted:" in place.ok("exec", "--", "./belljar", "trust")  # in its own home
-    assert place.ok("trust", "--list") == ""
+    assert place.ok("trust", "--list") == "No file is trusted.\n"
     place.ok("trust")  # the control
-    assert place.ok("trust", "--list") != ""
+    assert str(place.file) in place.ok("trust", "--list")
 
 
 def test_a_file_that_is_wrong_cannot_be_trusted(place):
@@ -332,8 +355,8 @@ def test_profiles_are_listed_built_in_and_own(place):
 
 
 def test_a_profile_is_shown_without_what_the_files_add(place):
-    place.write_user('[sandbox]\nmax_procs = 1\n[profiles.mine]\nextends = "public-bot"\nmax_open_fds = 9\n')
+    place.write_user('[sandbox]\nmax_procs = 1\n[profiles.mine]\nextends = "public-bot"\nmax_open_fds = 19\n')
     shown = place.json("profile", "show", "mine", "--json")
     assert (shown["profile"], shown["network"]) == ("mine", "none")
-    assert (shown["limits"]["max_open_fds"], shown["limits"]["max_procs"]) == (9, 64)
+    assert (shown["limits"]["max_open_fds"], shown["limits"]["max_procs"]) == (19, 64)
     assert "there is no" in place.refused("profile", "show", "nope")

@@ -42,6 +42,17 @@ def test_every_command_has_help(command):
     assert run.stderr == ""
 
 
+def test_flags_of_a_policy_are_grouped_and_none_is_left_out():
+    text = belljar("help", "exec").stdout
+    groups = ["Policy", "Files", "Network", "Variables", "Limits", "Places", "Flags of every command"]
+    places = [text.index(f"\n{group}\n") for group in groups]
+    assert places == sorted(places)
+    limits = flags_in(text[places[4] : places[5]])
+    assert limits[0] == "max-memory-mb" and limits[-1] == "timeout"
+    assert len(flags_in(text)) == len(set(flags_in(text)))
+    assert "unlimited" in text and "** match" in text
+
+
 def test_hidden_commands_are_not_listed():
     assert "man" not in COMMANDS and "docs" not in COMMANDS
     assert belljar("man").returncode == 0
@@ -81,6 +92,13 @@ def test_version():
         (["python3", "x.py"], "belljar exec -- python3"),
         (["--nope", "exec"], "--nope"),
         (["exec", "--quite", "--", "true"], "did you mean --quiet?"),
+        (["exec", "-t", "--", "true"], "unknown flag -t"),
+        (["exec", "-C"], "-C needs a value"),
+        (["exec", "--report", "--", "true"], "--report needs a value"),
+        (["exec", "--report=-", "--", "true"], "name a file"),
+        (["exec", "--report=/dev/stdout", "--", "true"], "not a regular file"),
+        (["exec", "--max-open-fds=5", "--", "true"], "--max-open-fds: must be between 16 and"),
+        (["version"], "belljar --version"),
         (["--color=blue", "help"], "blue"),
         (["--color"], "color"),
         (["--quiet=yes", "help"], "takes no value"),

@@ -19,8 +19,15 @@ def belljar(*words, cwd):
 @pytest.mark.parametrize("folder", ["/", "/etc", "/usr/lib", "~"])
 def test_home_and_system_folders_are_refused(folder):
     done = belljar("exec", "--", "true", cwd=os.path.expanduser(folder))
-    assert done.returncode == 125 and "would be writable" in done.stderr, done
-    assert "-C" in done.stderr
+    assert done.returncode == 125 and "the current folder" in done.stderr, done
+    assert "hint: cd into a project folder" in done.stderr, done
+
+
+def test_a_home_as_workdir_is_said_to_be_dangerous(tmp_path):
+    done = subprocess.run([jars.binary(), "exec", "--", "true"], cwd=tmp_path, capture_output=True, text=True,
+                          env={"HOME": str(tmp_path), "PATH": jars.SYSTEM_PATH}, timeout=30)  # fmt: skip
+    assert f"{tmp_path} is your home: the program could read your keys and change everything" in done.stderr
+    assert f"hint: cd into a project folder (-C {tmp_path} does it anyway)" in done.stderr
 
 
 def test_a_symlink_planted_in_the_workdir_grants_nothing_outside(tmp_path):

@@ -12,6 +12,8 @@ import subprocess
 import termios
 import time
 
+from jar import SLOWER
+
 CTRL_C = "\x03"
 CTRL_D = "\x04"
 CTRL_Z = "\x1a"
@@ -56,7 +58,7 @@ class Terminal:
 
     def expect(self, text: str, seconds: float = 10) -> str:
         """Waits until the text is on the screen, after what was expected before; what came until then."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * SLOWER
         while True:
             at = self.screen.find(text, self.seen)
             if at >= 0:

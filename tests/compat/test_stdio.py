@@ -48,7 +48,7 @@ def test_only_three_descriptors_are_inherited(jar):
 
 def test_binary_data_is_untouched(jar):
     process = jar.start(["/bin/cat"], stdin=subprocess.PIPE)
-    out, err = process.communicate(EVERY_BYTE, timeout=20)
+    out, err = process.communicate(EVERY_BYTE, timeout=20 * jars.SLOWER)
     assert (process.returncode, out, quiet(err.decode())) == (0, EVERY_BYTE, [])
 
 
@@ -61,7 +61,8 @@ def test_file_position_is_shared_with_the_caller(jar, scene):
 def test_redirection_to_a_file_the_guest_cannot_name(jar, scene):
     log = scene.outside / "log"
     run = jar.from_shell(f"$JAR sh -c 'echo hello; test ! -e {log}' >>{log}")
-    assert (run.exit, log.read_text()) == (0, "hello\n")
+    assert log.read_text() == "hello\n"
+    assert run.exit == (1 if jar.said("neither mounts of our own", "stops neither stat") else 0)
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
@@ -84,7 +85,7 @@ def test_process_substitution(jar):
 
 
 def test_one_gibibyte_through_a_pipe(jar):
-    blocks, block = 1024, os.urandom(1 << 20)
+    blocks, block = 1024 // jars.SLOWER, os.urandom(1 << 20)
     sent, got, size = hashlib.sha256(), hashlib.sha256(), 0
     process = jar.start(["/bin/cat"], stdin=subprocess.PIPE, bufsize=0, pipesize=1 << 20)
 
@@ -101,7 +102,7 @@ def test_one_gibibyte_through_a_pipe(jar):
         got.update(data)
         size += len(data)
     feeder.join()
-    assert process.wait(20) == 0
+    assert process.wait(20 * jars.SLOWER) == 0
     print(f"{size} bytes came back, {got.hexdigest()[:16]}")
     assert size == blocks << 20
     assert got.digest() == sent.digest()
@@ -115,7 +116,7 @@ def test_a_reader_that_stops_early_ends_the_guest(jar):
 def test_a_child_left_behind_does_not_keep_the_caller_waiting(jar):
     run = jar.run(["/bin/sh", "-c", "sleep 50 & echo end"])
     assert (run.exit, run.stdout) == (0, "end\n")
-    assert run.seconds < 5
+    assert run.seconds < 5 * jars.SLOWER
 
 
 # ------------------------------------------------------------------- exit codes
@@ -168,7 +169,7 @@ def test_timeout_ends_what_ignores_sigterm(jar):
     script = 'trap "" TERM; sh -c "sleep 50; :" "$0" & while :; do sleep 0.1; done'
     run = jar.run(["/bin/sh", "-c", script, mark], policy=["--timeout=1"])
     assert run.exit == jars.TIMED_OUT
-    assert 1 <= run.seconds < 6
+    assert 1 <= run.seconds < 6 * jars.SLOWER
     assert jars.processes_with(mark) == []
 
 
@@ -176,7 +177,7 @@ def test_timeout_lets_a_guest_say_goodbye(jar):
     script = 'trap "echo bye; exit 3" TERM; echo up; while :; do sleep 0.1; done'
     run = jar.run(["/bin/sh", "-c", script], policy=["--timeout=1"])
     assert (run.exit, run.stdout) == (jars.TIMED_OUT, "up\nbye\n")
-    assert run.seconds < 3
+    assert run.seconds < 3 * jars.SLOWER
 
 
 def test_sigterm_reaches_the_guest(jar):
@@ -185,7 +186,7 @@ def test_sigterm_reaches_the_guest(jar):
         assert process.stdout.readline() == b"up\n"
         process.terminate()  # `timeout` passes it on to belljar
         assert process.stdout.read() == b"bye\n"
-        assert process.wait(10) == 5
+        assert process.wait(10 * jars.SLOWER) == 5
 
 
 # ------------------------------------------------------------------ surroundings
@@ -202,7 +203,10 @@ def test_environment(jar, scene):
     assert {name: got.get(name) for name in ("MY_ODD", "GIVEN", "EMPTY", "LC_ALL", "TERM", "PATH")} == {
         "MY_ODD": odd, "GIVEN": odd, "EMPTY": "", "LC_ALL": "C.UTF-8", "TERM": "vt100", "PATH": jars.SYSTEM_PATH,
     }  # fmt: skip
-    assert got["HOME"] == str(scene.home)
+    if jar.said("neither mounts of our own", "Landlock stops neither"):
+        assert got["HOME"].startswith("/tmp/belljar-")  # nothing can be mounted at the real one
+    else:
+        assert got["HOME"] == str(scene.home)
     assert "SECRET_TOKEN" not in got
 
 
@@ -263,6 +267,6 @@ def test_fifty_launches_at_once(jar):
     many = [jar.start(["/bin/sh", "-c", 'echo $1; sleep 0.2; exit $1', "sh", str(n)]) for n in range(50)]
     ends = []
     for process in many:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=60 * jars.SLOWER)
         ends.append((process.returncode, out, quiet(err.decode())))
     assert ends == [(n, f"{n}\n".encode(), []) for n in range(50)]

@@ -11,7 +11,7 @@ import arena  # noqa: E402
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "attack(number, promise): its line in the list of attacks; see arena.py")
+    config.addinivalue_line("markers", "attack(number, promise, lost): its line in the list of attacks; see arena.py")
 
 
 @pytest.fixture(scope="session")
@@ -22,4 +22,4 @@ def programs(tmp_path_factory):
 @pytest.fixture
 def attacker(scene, setting, programs, request):
     mark = request.node.get_closest_marker("attack")
-    return arena.Attacker(scene, setting, mark.kwargs["promise"], programs)
+    return arena.Attacker(scene, setting, mark.kwargs["promise"], programs, mark.kwargs["lost"])

@@ -69,8 +69,9 @@ def test_writes_outside(attacker):
         "by_link": (scene.outside / "by-link").exists(),
     }
     attacker.verdict(
-        **seen, **{path: os.path.lexists(path) for path in shared + roots}, root_only=roots
-    )
+        **seen, **{path: os.path.lexists(path) for path in shared + roots}, root_only=roots,
+        excused={"/dev/shm is the host's": shared[2:]},
+    )  # fmt: skip
 
 
 # ------------------------------------------------- 2: a hidden file under another name
@@ -300,7 +301,7 @@ def test_brings_an_outside_file_in(attacker, way, grant):
     attacker.verdict(changed=before != jars.snapshot(scene.outside))
 
 
-@attack(7, "files")
+@attack(7, "files", lost=["changes of mode, owner, times and attributes"])
 @pytest.mark.parametrize("grant", ["ungranted", "readable"])
 def test_changes_metadata_outside(attacker, grant):
     scene = attacker.scene
@@ -333,8 +334,9 @@ def test_lists_trees_that_are_not_granted(attacker):
     scene.file(scene.home / "unguessable-name", "x" * 424_241)
     run = attacker.run("08_list", scene.home, scene.home / "unguessable-name", scene.project, "../..")
     attacker.verdict(
-        name="unguessable-name" in run.stdout, size="size 424241" in run.stdout, ssh=".ssh" in run.stdout
-    )
+        name="unguessable-name" in run.stdout, size="size 424241" in run.stdout, ssh=".ssh" in run.stdout,
+        excused={"stops neither stat": ["size"]},
+    )  # fmt: skip
 
 
 @attack(8, "exceptions")
@@ -367,6 +369,7 @@ def test_looks_into_other_processes(attacker):
         environ_of_bystander=bystander.secret in run.stdout,
         file_through_root=scene.ssh_key in run.stdout,
         sees_bystander=f"sees {bystander.pid}\n" in run.stdout,
+        excused={"sees the host's": ["sees_bystander"]},
     )
 
 
@@ -387,8 +390,12 @@ def test_sees_the_callers_environment(attacker):
 @attack(10, "files")
 def test_makes_and_opens_devices(attacker):
     scene = attacker.scene
-    os.mknod(scene.workdir / "node", stat.S_IFCHR | 0o666, os.makedev(1, 7))
-    os.chmod(scene.workdir / "node", 0o666)
+    try:
+        os.mknod(scene.workdir / "node", stat.S_IFCHR | 0o666, os.makedev(1, 7))
+        os.chmod(scene.workdir / "node", 0o666)
+    except PermissionError:
+        # In an unprivileged container nobody can plant one.
+        assert not attacker.is_control
     run = attacker.run("10_devices")
     found = findings(run)
     made = [
@@ -469,7 +476,11 @@ def test_runs_a_set_uid_root_program(attacker):
 # --------------------------------------------------------------- 13: filling up
 
 
-@attack(13, "limits")
+# What belljar says where nothing sums up the memory of a jar.
+NOT_SUMMED = "memory is limited for each process"
+
+
+@attack(13, "limits", lost=[NOT_SUMMED])
 @pytest.mark.parametrize("place", ["/tmp", "/dev/shm"])
 def test_fills_memory_backed_folder(attacker, place):
     if attacker.is_control:
@@ -485,7 +496,7 @@ def test_writes_a_file_larger_than_the_limit(attacker):
     attacker.verdict(too_large=size > 1 << 20)
 
 
-@attack(13, "limits")
+@attack(13, "limits", lost=[NOT_SUMMED])
 @pytest.mark.parametrize("place", ["/tmp", "/dev/shm"])
 def test_uses_up_inodes(attacker, place):
     if attacker.is_control:

@@ -67,12 +67,13 @@ def test_kills_the_supervisor(attacker):
     attacker.scene.on_exit(process.kill)
     attacker.scene.file("pid", f"{process.pid}\n").rename(attacker.scene.workdir / "supervisor")
     try:
-        process.communicate(timeout=15)
+        process.communicate(timeout=15 * jars.SLOWER)
     except subprocess.TimeoutExpired:
         process.kill()
         pytest.fail("the supervisor does not end")
-    attacker.verdict(killed=process.returncode == -9)
-    assert attacker.is_control or process.returncode in (42, 137), process.returncode
+    killed = process.returncode == -9
+    attacker.verdict(killed=killed)
+    assert killed or process.returncode in (42, 137), process.returncode
 
 
 @attack(17, "processes")
@@ -84,13 +85,16 @@ def test_reads_and_bends_a_process_outside(attacker):
         root_only=["process_madvise"],
         absent=["ENOSYS"],
         secret=bystander.secret in run.stdout,
+        excused={
+            "limits, priority and CPUs": ["pidfd_open", "prlimit", "setpriority", "sched_setaffinity"]
+        },
     )
 
 
 @attack(17, "processes")
 def test_kills_a_process_of_another_jar(attacker):
     mark = "mark-" + secrets.token_hex(8)
-    other = attacker.runner.start(["/bin/sh", "-c", "echo ready; sleep 20; true", mark])
+    other = attacker.runner.start(["/bin/sh", "-c", "echo ready; sleep 60; true", mark])
     attacker.scene.on_exit(stop, other)
     assert other.stdout.readline() == b"ready\n", other.stderr.read()
     # The mark comes by standard input, so that the attacker does not find itself.

@@ -53,7 +53,7 @@ def test_survives_the_supervisor(attacker, by):
     process, mark = linger(attacker)
     assert len(beats(attacker.scene)) == 4
     process.send_signal(signal.Signals[by])
-    process.wait(timeout=10)
+    process.wait(timeout=10 * jars.SLOWER)
     attacker.verdict(**survivors(attacker.scene, mark))
 
 
@@ -63,7 +63,7 @@ def test_survives_a_stopped_and_killed_supervisor(attacker):
     process.send_signal(signal.SIGSTOP)
     time.sleep(0.2)
     process.send_signal(signal.SIGKILL)
-    process.wait(timeout=10)
+    process.wait(timeout=10 * jars.SLOWER)
     attacker.verdict(**survivors(attacker.scene, mark))
 
 
@@ -72,9 +72,9 @@ def test_survives_the_timeout(attacker):
     attacker.runner.prefix = ("/usr/bin/timeout", "--foreground", "2")
     process, mark = linger(attacker, policy=["--timeout=2"])
     begin = time.monotonic()
-    process.wait(timeout=10)
+    process.wait(timeout=10 * jars.SLOWER)
     assert process.returncode == jars.TIMED_OUT
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 5 * jars.SLOWER
     attacker.verdict(**survivors(attacker.scene, mark))
 
 
@@ -97,11 +97,16 @@ def test_leaves_nothing_on_the_host(attacker):
     """No control: this is about what belljar itself makes. No files, mounts or cgroups remain."""
     scene = attacker.scene
     scene.file(".env", "x")
+    # Belljar's are beside the caller's; other places may belong to another run of these tests.
+    cgroups = pathlib.Path("/sys/fs/cgroup")
+    own = pathlib.Path("/proc/self/cgroup").read_text().splitlines()[-1].removeprefix("0::/")
+    if own and not own[0].isdigit():
+        cgroups = (cgroups / own).parent
 
     def seen():
         names = sorted(str(path) for path in scene.base.rglob("*") if "report" not in path.name)
         mounts = pathlib.Path("/proc/self/mountinfo").read_text()
-        groups = sorted(path for path, _, _ in os.walk("/sys/fs/cgroup") if "belljar" in path)
+        groups = sorted(path for path, _, _ in os.walk(cgroups) if "belljar" in path)
         return names, mounts, groups
 
     before = seen()
@@ -144,7 +149,7 @@ def test_fork_bomb(attacker):
         # The supervisor and init have the mark too.
         most = max(most, len(jars.processes_with(mark)))
         time.sleep(0.1)
-    process.communicate(timeout=15)
+    process.communicate(timeout=15 * jars.SLOWER)
     attacker.verdict(more_than_the_limit=most > 34)
     assert not jars.processes_with(mark)
 
@@ -152,7 +157,7 @@ def test_fork_bomb(attacker):
 MEMORY = ["heap", "private", "shared", "sysv", "sysv_detached", "memfd", "/tmp", "/dev/shm", "family"]
 
 
-@attack(36, "limits")
+@attack(36, "limits", lost=["memory is limited for each process"])
 @pytest.mark.parametrize("how", MEMORY)
 def test_has_more_memory_than_the_limit(attacker, how):
     """Wants 400 MB for a second with a limit of 200."""
@@ -196,6 +201,7 @@ def test_reason_for_being_out_of_memory_is_clear(attacker, how):
 @attack(39, "processes", control="")
 def test_orphans_are_reaped(attacker):
     """Not an attack that can succeed outside: there the host's init does what ours must do."""
-    run = attacker.run("39_orphans", "20000", timeout=120)
+    many = 20000 // jars.SLOWER
+    run = attacker.run("39_orphans", str(many), timeout=120)
     assert run.exit == 0, run
-    assert "orphans 20000 zombies 0" in run.stdout, run
+    assert f"orphans {many} zombies 0" in run.stdout, run

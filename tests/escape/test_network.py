@@ -100,7 +100,7 @@ def test_is_called_from_the_host(attacker, policy):
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=2):
         reached = True
     try:
-        out, _ = process.communicate(timeout=10)
+        out, _ = process.communicate(timeout=10 * jars.SLOWER)
     except subprocess.TimeoutExpired:
         pytest.fail("did not end")
     attacker.verdict(reached=reached, called=b"ESCAPED called" in out)

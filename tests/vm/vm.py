@@ -75,6 +75,9 @@ def qemu_command(accel: str, kernel: Kernel, initrd_fd: int, cmdline: str, memor
     # computer is busy during the calibration against it (1 boot in 8 was), no timer is left and the
     # kernel hangs without a word. A pc has HPET and the ACPI timer to fall back on. With acpi=off
     # microvm's disks would not be found either: Debian's kernel takes no virtio_mmio.device=.
+    if accel == "tcg":
+        # An emulated processor has none of the flaws, and the kernel's care about them is slow there.
+        cmdline = f"mitigations=off {cmdline}"
     return [
         # Not a wrapper: it sets the signal and becomes qemu.
         image.need_program("setpriv", "util-linux"), "--pdeathsig", "KILL",
@@ -367,9 +370,24 @@ def suite_files(binary: str | pathlib.Path | None, tree: pathlib.Path = ROOT) ->
     return files
 
 
+def suite_programs(folder: pathlib.Path) -> dict:
+    """The small programs of the suites, built here, as the machine has no compiler."""
+    files = {}
+    for suite in ("escape", "compat"):
+        into = folder / suite
+        subprocess.run(
+            [sys.executable, ROOT / "tests/support/programs.py", ROOT / "tests" / suite / "programs", into],
+            check=True, timeout=300,
+        )  # fmt: skip
+        files[f"/belljar/programs/{suite}"] = into
+    return files
+
+
 def suite_script(config: str, command: str) -> str:
     names = {
         "BELLJAR": "/belljar/belljar",
+        "BELLJAR_ESCAPE_PROGRAMS": "/belljar/programs/escape",
+        "BELLJAR_COMPAT_PROGRAMS": "/belljar/programs/compat",
         "BELLJAR_MUST_WORK": os.environ.get("BELLJAR_MUST_WORK", ""),
         "BELLJAR_VM_CONFIG": config,
         "PYTHONDONTWRITEBYTECODE": "1",

@@ -142,7 +142,7 @@ def run(user: str, command: list[str]) -> int:
     child = os.fork()
     if child == 0:
         set_up_root(root)
-        os.system("ip link set lo up")
+        os.system("ip link set lo up; ip address add 10.99.0.1/24 dev lo; ip route add default dev lo")
         first = os.fork()
         if first == 0:
             name, number = ("root", 0) if user == "root" else ("guest", 1000)

@@ -1,0 +1,109 @@
+"""explain: what it says about one path or host, and which files it read."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+
+import jar as jars
+import pytest
+
+
+@pytest.fixture
+def explain(scene):
+    def run(*words, code=0):
+        done = subprocess.run(
+            scene.identity.command([jars.binary(), "explain", *words]), cwd=scene.workdir,
+            env=jars.Outside(scene).environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30,
+        )  # fmt: skip
+        assert done.returncode == code, done
+        return done.stdout if code == 0 else done.stderr
+
+    return run
+
+
+HOSTS = ["localhost", "localhost:8080", "example.com", "example.com:443", "db:5432", "10.0.0.1", "::1", "[::1]:80"]
+
+
+@pytest.mark.parametrize("what", HOSTS)
+@pytest.mark.parametrize("identity", ["user"], indirect=True)
+def test_a_host_is_taken_for_one(explain, what):
+    assert explain("--network=none", "--why", what).startswith(f"{what}: cannot be reached")
+    assert explain("--network=full", "--why", what).startswith(f"{what}: can be reached")
+
+
+@pytest.mark.parametrize("identity", ["user"], indirect=True)
+def test_of_a_url_the_host_counts(explain):
+    assert explain("--why", "http://user@example.com:80/a.html?x").startswith("example.com:80: can be reached")
+
+
+@pytest.mark.parametrize("identity", ["user"], indirect=True)
+def test_what_exists_is_a_path(explain, scene):
+    scene.file("example.com")
+    assert explain("--why", "example.com").startswith(f"{scene.workdir}/example.com: can be read and written")
+    assert "(does not exist)" in explain("--why", "nothing")
+
+
+@pytest.mark.parametrize("identity", ["user"], indirect=True)
+@pytest.mark.parametrize(
+    ("flags", "what", "says"),
+    [
+        ([], "/proc/1", "/proc/1: the guest's own /proc"),
+        (["--profile=public-bot"], "/proc/1", "/proc/1: the guest's own /proc"),
+        (["--profile=public-bot"], "/tmp/x", "/tmp is a private folder inside, empty at the start and writable"),
+        ([], "/dev/mem", "a /dev of its own"),
+        ([], "/dev/null", "can be read and written"),
+    ],
+)
+def test_what_the_jar_has_of_its_own(explain, flags, what, says):
+    assert says in explain(*flags, "--why", what)
+
+
+def test_a_path_of_the_guests_means_what_is_shown_there(explain, scene):
+    scene.file("x")
+    said = explain("--profile=public-bot", "--why", "/workspace/x")
+    assert said.startswith(f"/workspace/x, which is {scene.workdir}/x: can be read and written"), said
+    mine = scene.folder(scene.base / "mine")
+    said = explain(f"--home={mine}", "--why", "~/new")
+    assert said.startswith(f"{scene.home}/new, which is {mine}/new (does not exist): can be read and written"), said
+
+
+def test_a_grant_is_not_more_than_the_files_own_permissions(explain):
+    assert "can be read as far as its own permissions allow and not written" in explain("--why", "/etc/shadow")
+    assert "as far as" not in explain("--why", "/etc/passwd")
+
+
+@pytest.mark.parametrize("identity", ["user"], indirect=True)
+def test_the_file_and_line_of_a_rule_are_said(explain, scene):
+    scene.file("belljar.toml", '[sandbox]\n\nhide = [".env"]\nprotect = ["kept"]\n')
+    scene.file(".env")
+    scene.file("kept")
+    assert "(hide in belljar.toml:3)" in explain("--why", ".env")
+    assert "(protect in belljar.toml:4)" in explain("--why", "kept")
+    assert "(--extra-read)" in explain(f"--extra-read={scene.outside}", "--why", os.fspath(scene.outside))
+    said = explain()
+    assert f"Configuration\n  {scene.workdir}/belljar.toml  (not trusted: it can only narrow)" in said
+    assert json.loads(explain("--json"))["configuration"] == [
+        {"file": f"{scene.workdir}/belljar.toml", "trusted": False}
+    ]
+
+
+@pytest.mark.parametrize("identity", ["user"], indirect=True)
+def test_a_message_names_the_flag_that_was_typed(scene):
+    run = jars.Jar(scene).run(["true"], policy=["--extra-read=gone"])
+    assert f"--extra-read: {scene.workdir}/gone cannot be opened" in run.stderr, run
+    run = jars.Jar(scene).run(["true"], policy=["--protect=gone"])
+    assert f"--protect: {scene.workdir}/gone does not exist" in run.stderr, run
+
+
+@pytest.mark.parametrize("identity", ["user"], indirect=True)
+def test_an_answer_is_json_when_asked(explain):
+    said = json.loads(explain("--json", "--why", "/proc"))
+    assert said["schema_version"] == 1 and said["why"] == "/proc" and "own /proc" in said["answer"]
+
+
+@pytest.mark.parametrize("identity", ["user"], indirect=True)
+def test_a_path_alone_is_not_passed_over(explain):
+    assert "belljar explain --why file" in explain("file", code=jars.OWN_FAILURE)
+    explain("--", "ls")
