@@ -20,7 +20,6 @@ using belljar::testing::Folder;
 using std::chrono::steady_clock;
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 class Api : public ::testing::Test {

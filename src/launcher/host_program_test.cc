@@ -75,6 +75,8 @@ class Forker {
             std::this_thread::sleep_for(2ms);
           }
         }) {}
+  Forker(const Forker&) = delete;
+  Forker& operator=(const Forker&) = delete;
   ~Forker() {
     stop_ = true;
     thread_.join();
@@ -303,10 +305,10 @@ TEST(HostProgram, sigkill_ends_a_jar_whose_guest_stops_every_new_process) {
   pid_t supervisor = fork_supervisor([&] {
     Jar jar = Jar::start(policy_for(folder)).value();
     Process stopper = jar.spawn({.arguments = {"/usr/bin/python3", "-I", "-c",
-                                               "import os, signal\n"
-                                               "while True:\n"
-                                               "  try: os.kill(-1, signal.SIGSTOP)\n"
-                                               "  except OSError: pass\n",
+                                               ("import os, signal\n"
+                                                "while True:\n"
+                                                "  try: os.kill(-1, signal.SIGSTOP)\n"
+                                                "  except OSError: pass\n"),
                                                word}})
                           .value();
     (void)stopper.wait_for(300ms);

@@ -379,9 +379,9 @@ std::string why_path(const Plan& plan, const std::string& given) {
 
 }  // namespace
 
-std::string explain_why(const Plan& plan, std::string_view what, const Caller& caller) {
-  if (std::optional<std::string> host = host_in(what, caller)) return why_host(plan, *host);
-  return why_path(plan, absolute(what, caller));
+std::string explain_why(const Plan& plan, std::string_view path_or_host, const Caller& caller) {
+  if (std::optional<std::string> host = host_in(path_or_host, caller)) return why_host(plan, *host);
+  return why_path(plan, absolute(path_or_host, caller));
 }
 
 }  // namespace belljar
