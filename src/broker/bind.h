@@ -1,6 +1,8 @@
 // Where the broker stands inside for what is outside.
 #pragma once
 
+#include <optional>
+
 #include "base/address.h"
 #include "broker/judge.h"
 
@@ -8,6 +10,9 @@ namespace belljar::broker {
 
 // On an address that is nobody's, and that only a route makes the jar's. 0 or an errno.
 int bind_anywhere(int fd, const Endpoint& endpoint);
+
+// Of the jar's loopback. nullopt: none is free.
+std::optional<Endpoint> bind_to_some_port(int fd, bool v4);
 
 // What is reached outside for it.
 Endpoint outside_of(const Endpoint& endpoint, Way way);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/file.h"
 
@@ -56,7 +57,9 @@ std::string program_of(pid_t thread) {
 
 // What kind of socket a descriptor of the guest's is.
 struct Kind {
+  Fd socket;
   int type = 0;
+  int family = 0;
   bool patient = true;
 };
 
@@ -64,12 +67,30 @@ Kind kind_of(pid_t thread, int number) {
   Fd process(static_cast<int>(::syscall(SYS_pidfd_open, thread, PIDFD_THREAD)));
   if (!process)
     process = Fd(static_cast<int>(::syscall(SYS_pidfd_open, process_of(thread), 0)));
-  const Fd socket(static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), number, 0)));
   Kind kind;
-  socklen_t size = sizeof kind.type;
-  if (!socket || ::getsockopt(socket.get(), SOL_SOCKET, SO_TYPE, &kind.type, &size) < 0) return kind;
-  kind.patient = (::fcntl(socket.get(), F_GETFL) & O_NONBLOCK) == 0;
+  kind.socket = Fd(static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), number, 0)));
+  socklen_t size = sizeof(int);
+  const int fd = kind.socket.get();
+  if (fd < 0 || ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &kind.type, &size) < 0 ||
+      ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &kind.family, &size) < 0)
+    return kind;
+  kind.patient = (::fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
   return kind;
+}
+
+// Where the guest asked for, its own server would answer. So its socket is connected for
+// it, to a port where only we are: it does not wait.
+int connect_for(const Kind& kind, const Endpoint& detour) {
+  SocketAddress address = detour.to_socket_address();
+  if (kind.family == AF_INET6 && detour.address.is_v4()) {
+    sockaddr_in6 mapped{};
+    mapped.sin6_family = AF_INET6;
+    mapped.sin6_port = htons(detour.port);
+    std::ranges::copy(detour.address.bytes(), std::begin(mapped.sin6_addr.s6_addr));
+    std::memcpy(&address.storage, &mapped, sizeof mapped);
+    address.size = sizeof mapped;
+  }
+  return ::connect(kind.socket.get(), address.get(), address.size) < 0 ? errno : 0;
 }
 
 }  // namespace
@@ -142,28 +163,25 @@ Task<void> Calls::decide(Target target) {
     if (endpoint.port == 0) continue;
     if (decision.way == Way::refused) {
       note(target, endpoint, decision, target.connects ? "tcp" : "udp");
-      co_return refuse(target.id, EACCES);
+      co_return finish(target.id, EACCES);
     }
-    if (const int error = co_await prepare(target, endpoint, decision); error != 0)
-      co_return refuse(target.id, error);
+    const Answer answer = co_await prepare(target, endpoint, decision);
+    if (answer.error != 0 || answer.done) co_return finish(target.id, answer.error);
   }
   go_on(target.id);
 }
 
-Task<int> Calls::prepare(const Target& target, const Endpoint& endpoint, const Decision& decision) {
+Task<Calls::Answer> Calls::prepare(const Target& target, const Endpoint& endpoint, const Decision& decision) {
   const Kind kind = kind_of(target.thread, target.fd);
-  if (kind.type == SOCK_DGRAM) co_return co_await datagrams_.prepare(endpoint);
-  if (kind.type != SOCK_STREAM) co_return EACCES;
+  if (kind.type == SOCK_DGRAM) co_return Answer{co_await datagrams_.prepare(endpoint)};
+  if (kind.type != SOCK_STREAM) co_return Answer{EACCES};
   // Its name is not known before it speaks; then it is told.
   if (decision.way != Way::name) note(target, endpoint, decision, "tcp");
-  const int error = co_await streams_.prepare(endpoint, decision.way, kind.patient);
-  if (error == EADDRINUSE) {
-    Decision hidden = decision;
-    hidden.way = Way::refused;
-    hidden.verdict.why = "a program inside listens on that port, of every address";
-    note(target, endpoint, hidden, "tcp");
-  }
-  co_return error;
+  Program program{target.thread, program_of(target.thread)};
+  const Prepared prepared =
+      co_await streams_.prepare(endpoint, decision.way, kind.patient, std::move(program));
+  if (!prepared.detour) co_return Answer{prepared.error};
+  co_return Answer{connect_for(kind, *prepared.detour), true};
 }
 
 void Calls::go_on(std::uint64_t id) {
@@ -174,7 +192,7 @@ void Calls::go_on(std::uint64_t id) {
   ::ioctl(notifications_.native_handle(), SECCOMP_IOCTL_NOTIF_SEND, &answer);
 }
 
-void Calls::refuse(std::uint64_t id, int error) {
+void Calls::finish(std::uint64_t id, int error) {
   seccomp_notif_resp answer{};
   answer.id = id;
   answer.error = -error;
@@ -183,10 +201,8 @@ void Calls::refuse(std::uint64_t id, int error) {
 
 void Calls::note(const Target& target, const Endpoint& endpoint, const Decision& decision,
                  const char* protocol) {
-  NetworkEvent event = event_about(endpoint, protocol, decision);
-  event.pid = target.thread;
-  event.process = program_of(target.thread);
-  events_.add(std::move(event));
+  events_.add(
+      event_about(endpoint, protocol, decision, {target.thread, program_of(target.thread)}));
 }
 
 }  // namespace belljar::broker

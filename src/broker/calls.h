@@ -39,12 +39,17 @@ class Calls {
     bool connects;
   };
 
+  struct Answer {
+    int error = 0;
+    bool done = false;  // the call has been made for it
+  };
+
   bool receive(seccomp_notif& call);
   std::vector<Endpoint> endpoints_of(const seccomp_notif& call) const;
   Task<void> decide(Target target);
-  Task<int> prepare(const Target& target, const Endpoint& endpoint, const Decision& decision);
+  Task<Answer> prepare(const Target& target, const Endpoint& endpoint, const Decision& decision);
   void go_on(std::uint64_t id);
-  void refuse(std::uint64_t id, int error);
+  void finish(std::uint64_t id, int error);
   void note(const Target& target, const Endpoint& endpoint, const Decision& decision,
             const char* protocol);
 

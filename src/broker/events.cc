@@ -30,8 +30,11 @@ std::uint64_t Events::dropped() const {
   return dropped_;
 }
 
-NetworkEvent event_about(const Endpoint& endpoint, const char* protocol, const Decision& decision) {
+NetworkEvent event_about(const Endpoint& endpoint, const char* protocol, const Decision& decision,
+                         const Program& program) {
   NetworkEvent event;
+  event.pid = program.pid;
+  event.process = program.name;
   event.address = endpoint.address.text();
   event.port = endpoint.port;
   event.protocol = protocol;

@@ -28,7 +28,14 @@ class Events {
   std::uint64_t dropped_ = 0;
 };
 
+// Which program of the guest's it is about.
+struct Program {
+  int pid = 0;
+  std::string name;
+};
+
 // An event about a connection or datagram to `endpoint`.
-NetworkEvent event_about(const Endpoint& endpoint, const char* protocol, const Decision& decision);
+NetworkEvent event_about(const Endpoint& endpoint, const char* protocol, const Decision& decision,
+                         const Program& program = {});
 
 }  // namespace belljar::broker

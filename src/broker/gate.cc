@@ -88,6 +88,8 @@ Task<bool> Gate::pass_requests() {
         co_return refuse({}, "HTTP/2 without TLS, whose requests cannot be followed");
       case Kind::not_http:
         if (endpoint_.port == kHttp) co_return refuse({}, "what is said on port 80 is not HTTP");
+        // Another protocol, of which only the address is known.
+        events_.add(event_about(endpoint_, "tcp", decision_, program_));
         co_return true;
       case Kind::malformed:
         co_return refuse({}, "HTTP: " + std::string(step.reason));
@@ -149,14 +151,14 @@ bool Gate::is_allowed(const std::string& name) {
   if (!verdict.allowed) return refuse(name, verdict.why);
   if (noted_ == name) return true;
   noted_ = name;
-  events_.add(event_about(endpoint_, "tcp", {Way::name, verdict, {name}}));
+  events_.add(event_about(endpoint_, "tcp", {Way::name, verdict, {name}}, program_));
   return true;
 }
 
 bool Gate::refuse(const std::string& name, std::string why) {
   Decision decision{Way::refused, {.allowed = false, .rule = {}, .why = std::move(why)}, {}};
   if (!name.empty()) decision.names.push_back(name);
-  NetworkEvent event = event_about(endpoint_, "tcp", decision);
+  NetworkEvent event = event_about(endpoint_, "tcp", decision, program_);
   if (name.empty()) event.would_allow = rule_that_would_allow(endpoint_.address, endpoint_.port);
   events_.add(std::move(event));
   return false;

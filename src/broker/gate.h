@@ -12,15 +12,27 @@
 
 namespace belljar::broker {
 
+struct GateParts {
+  Loop& loop;
+  Judge& judge;
+  Events& events;
+  Pipes& pipes;
+  Endpoint endpoint;
+  Decision decision;  // by which the connection came to be
+  Program program;
+};
+
 class Gate {
  public:
-  Gate(Loop& loop, Judge& judge, Events& events, Endpoint endpoint, Link& link, Pipes& pipes)
-      : judge_(judge),
-        events_(events),
-        endpoint_(endpoint),
+  Gate(GateParts parts, Link& link)
+      : judge_(parts.judge),
+        events_(parts.events),
+        pipes_(parts.pipes),
+        endpoint_(parts.endpoint),
+        decision_(std::move(parts.decision)),
+        program_(std::move(parts.program)),
         link_(link),
-        pipes_(pipes),
-        answered_(loop) {}
+        answered_(parts.loop) {}
 
   // What the guest says.
   Task<void> pass();
@@ -42,9 +54,11 @@ class Gate {
 
   Judge& judge_;
   Events& events_;
-  Endpoint endpoint_;
-  Link& link_;
   Pipes& pipes_;
+  Endpoint endpoint_;
+  Decision decision_;
+  Program program_;
+  Link& link_;
   std::vector<std::byte> held_;  // of the guest, and not passed on
   Speech speech_ = Speech::unknown;
   Upgrade upgrade_ = Upgrade::none;

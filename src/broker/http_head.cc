@@ -198,8 +198,11 @@ Status HttpHead::finish() {
   }
   if (chunked_ && content_length_) return fail("http: both Content-Length and Transfer-Encoding");
   if (chunked_ && is_1_0_) return fail("http: Transfer-Encoding in HTTP/1.0");
-  // A server that changes its protocol early would read the body as that protocol.
-  if ((is_connect() || upgrade_) && (chunked_ || content_length() != 0))
+  // A server that changes its protocol early would read the body as that protocol. Not to h2c,
+  // which comes after the body (RFC 7540, 3.2), and which Java's client asks for with every
+  // request.
+  const bool may_have_body = !is_connect() && upgrade_.value_or("h2c") == "h2c";
+  if (!may_have_body && (chunked_ || content_length() != 0))
     return fail("http: a body with CONNECT or Upgrade");
   return {};
 }

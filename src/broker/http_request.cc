@@ -21,7 +21,7 @@ bool is_method_character(char c) {
 
 std::optional<std::uint64_t> parse_chunk_size(std::string_view line) {
   std::uint64_t size = 0;
-  if (line.empty() || line.size() > kMaxChunkDigits) return std::nullopt;
+  if (line.empty()) return std::nullopt;
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), size, 16);
   if (error != std::errc{} || end != line.data() + line.size()) return std::nullopt;
   return size;
@@ -166,12 +166,11 @@ HttpRequests::Step HttpRequests::body(std::size_t there) {
 }
 
 std::optional<HttpRequests::Step> HttpRequests::chunk_size(std::string_view held) {
-  const Result<std::optional<std::string_view>> line = next_line(held);
+  constexpr std::size_t kLongest = kMaxChunkDigits + 2;
+  const Result<std::optional<std::string_view>> line = next_line(held.substr(0, kLongest));
   if (!line) return end(Kind::malformed, line.error().what);
-  const std::size_t held_digits = *line ? (*line)->size() : scanned_;
-  if (held_digits > kMaxChunkDigits) return end(Kind::malformed, "http: a wrong size of a chunk");
-  if (!*line) return Step{};
-  const std::optional<std::uint64_t> size = parse_chunk_size(**line);
+  if (!*line && held.size() < kLongest) return Step{};
+  const std::optional<std::uint64_t> size = parse_chunk_size(line->value_or(""));
   if (!size) return end(Kind::malformed, "http: a wrong size of a chunk");
   const std::size_t pass = scanned_;
   left_ = *size;

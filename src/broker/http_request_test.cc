@@ -407,7 +407,9 @@ TEST(HttpRequests, other_upgrades_stay_http) {
   EXPECT_EQ(after(h2c + "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").last.kind, Kind::malformed);
   EXPECT_FALSE(after(get("Host: a\r\nUpgrade: h2c, websocket\r\n")).seen.at(0).upgrade);
   malformed(get("Host: a.example\r\nUpgrade: h2c\r\nUpgrade: websocket\r\n"));
-  malformed(kPost + "Upgrade: h2c\r\nContent-Length: 5\r\n\r\n");
+  EXPECT_EQ(after(kPost + "Upgrade: h2c\r\nContent-Length: 5\r\n\r\nhello" + kPlain).seen.size(),
+            2U);
+  malformed(kPost + "Upgrade: x\r\nContent-Length: 5\r\n\r\n");
   malformed(kPost + "Upgrade: websocket\r\nTransfer-Encoding: chunked\r\n\r\n");
 }
 

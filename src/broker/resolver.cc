@@ -10,6 +10,12 @@ namespace belljar::broker {
 namespace {
 
 
+// A guest's resolver waits 5 s before it asks again; by then it shall have an answer.
+constexpr int kFirstWait = 1500;
+constexpr int kTries = 2;
+constexpr int kOptions =
+    ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB;
+
 // One question to c-ares, whose sockets all stand in one epoll.
 struct Question {
   Fd epoll{::epoll_create1(EPOLL_CLOEXEC)};
@@ -63,10 +69,12 @@ Task<Resolved> Resolver::resolve(std::string name, int family) {
   auto question = std::make_unique<Question>();
   ares_options options{};
   options.flags = ARES_FLAG_NOSEARCH;
+  options.timeout = kFirstWait;
+  options.tries = kTries;
   options.sock_state_cb = watch;
   options.sock_state_cb_data = question.get();
   if (!question->epoll || ares_init_options(&question->channel, &options,
-                                            ARES_OPT_FLAGS | ARES_OPT_SOCK_STATE_CB) != ARES_SUCCESS)
+                                            kOptions) != ARES_SUCCESS)
     co_return Resolved{};
   ares_addrinfo_hints hints{};
   hints.ai_family = family;

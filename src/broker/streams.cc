@@ -33,22 +33,23 @@ int family_of(const Endpoint& endpoint) { return endpoint.address.is_v4() ? AF_I
 
 }  // namespace
 
-Task<int> Streams::prepare(Endpoint endpoint, Way way, bool patient) {
+Task<Prepared> Streams::prepare(Endpoint endpoint, Way way, bool patient, Program program) {
   const std::shared_ptr<Upstream> upstream = open_outside(endpoint, way);
-  const int err = co_await listen_at(endpoint);
+  upstream->program = std::move(program);
+  const int err = co_await listen_at(endpoint, way);
   // The guest's own server has the port: on its loopback that is whom it means.
-  if (err == EADDRINUSE && way == Way::localhost) co_return 0;
-  if (err != 0) co_return err;
+  if (err == EADDRINUSE && way == Way::localhost) co_return Prepared{};
+  if (err != 0) co_return Prepared{err};
   if (!upstream->done) {
     upstream->settled.expires_at(patient ? Clock::time_point::max() : Clock::now() + kBrief);
     co_await upstream->settled.async_wait(kAwait);
   }
-  if (upstream->done && upstream->error != 0) co_return upstream->error;
+  if (upstream->done && upstream->error != 0) co_return Prepared{upstream->error};
   const auto at = listeners_.find(endpoint);
-  if (at == listeners_.end()) co_return ECONNREFUSED;  // the wait was longer than its life
+  if (at == listeners_.end()) co_return Prepared{ECONNREFUSED};  // it waited too long
   at->second->used = Clock::now();
   at->second->upstreams.push_back(upstream);
-  co_return 0;
+  co_return Prepared{0, at->second->detour};
 }
 
 std::shared_ptr<Upstream> Streams::open_outside(Endpoint endpoint, Way way) {
@@ -80,15 +81,22 @@ Task<void> Streams::finish_connect(std::shared_ptr<Upstream> upstream) {
   upstream->settled.cancel();
 }
 
-Task<int> Streams::listen_at(Endpoint endpoint) {
+Task<int> Streams::listen_at(Endpoint endpoint, Way way) {
   if (listeners_.contains(endpoint)) co_return 0;
   Fd socket = co_await sockets_.get(family_of(endpoint), SOCK_STREAM);
   if (listeners_.contains(endpoint)) co_return 0;  // made while we waited
   if (listeners_.size() >= kMostListeners) co_return ENOBUFS;
   if (!socket) co_return ENETUNREACH;
-  if (const int err = bind_anywhere(socket.get(), endpoint); err != 0) co_return err;
-  if (::listen(socket.get(), kBacklog) < 0) co_return errno;
+  std::optional<Endpoint> detour;
+  int err = bind_anywhere(socket.get(), endpoint);
+  if (err == EADDRINUSE && way != Way::localhost) {
+    detour = bind_to_some_port(socket.get(), endpoint.address.is_v4());
+    if (detour) err = 0;
+  }
+  if (err == 0 && ::listen(socket.get(), kBacklog) < 0) err = errno;
+  if (err != 0) co_return err;
   auto listener = std::make_shared<Listener>(loop_, std::move(socket));
+  listener->detour = detour;
   listeners_[endpoint] = listener;
   begin(loop_, accept_at(endpoint, listener));
   if (!std::exchange(sweeping_, true)) begin(loop_, sweep());
@@ -132,7 +140,14 @@ Task<void> Streams::serve(Fd guest, Endpoint endpoint, std::shared_ptr<Upstream>
   if (upstream->error != 0) co_return link.cut();
   link.outside = std::move(upstream->stream);
   if (decision.way == Way::name) {
-    Gate gate(loop_, judge_, events_, endpoint, link, pipes_);
+    Gate gate({.loop = loop_,
+               .judge = judge_,
+               .events = events_,
+               .pipes = pipes_,
+               .endpoint = endpoint,
+               .decision = decision,
+               .program = upstream->program},
+              link);
     co_await (gate.pass() && gate.answer());
   } else {
     co_await (pump(link, link.guest, link.outside, pipes_) &&

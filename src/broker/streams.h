@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "broker/events.h"
 #include "broker/relay.h"
@@ -18,9 +19,17 @@ struct Upstream {
   explicit Upstream(Loop& loop) : stream(loop), settled(loop) {}
   Stream stream;
   bool done = false;
-  int error = 0;  // once it is done
+  int error = 0;    // once it is done
+  Program program;  // for which it was opened
   Clock::time_point begun = Clock::now();
   asio::steady_timer settled;  // ends when it is done
+};
+
+// What a connect that is allowed gets.
+struct Prepared {
+  int error = 0;
+  // Somewhere else than it asked for: a server inside has its port, on every address.
+  std::optional<Endpoint> detour = {};
 };
 
 class Streams {
@@ -29,8 +38,8 @@ class Streams {
       : loop_(loop), judge_(judge), events_(events), sockets_(sockets), sweep_(loop) {}
 
   // Before the guest's connect goes on: opens the way outside and stands where it will
-  // arrive. `patient`: the guest waits for the answer. 0, or the error to give it.
-  Task<int> prepare(Endpoint endpoint, Way way, bool patient);
+  // arrive. `patient`: the guest waits for the answer.
+  Task<Prepared> prepare(Endpoint endpoint, Way way, bool patient, Program program);
 
   // A connection from outside to a port of the guest's.
   Task<void> serve_published(Fd outside, std::uint16_t port);
@@ -39,12 +48,13 @@ class Streams {
   struct Listener {
     Listener(Loop& loop, Fd socket) : stream(loop, socket.release()) {}
     Stream stream;
+    std::optional<Endpoint> detour;                   // where it stands instead
     std::deque<std::shared_ptr<Upstream>> upstreams;  // for who arrives next
     Clock::time_point used = Clock::now();
   };
   using Listeners = std::map<Endpoint, std::shared_ptr<Listener>>;
 
-  Task<int> listen_at(Endpoint endpoint);
+  Task<int> listen_at(Endpoint endpoint, Way way);
   Task<void> accept_at(Endpoint endpoint, std::shared_ptr<Listener> listener);
   Task<void> serve(Fd guest, Endpoint endpoint, std::shared_ptr<Upstream> upstream);
   std::shared_ptr<Upstream> open_outside(Endpoint endpoint, Way way);

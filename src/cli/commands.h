@@ -61,8 +61,8 @@ inline constexpr FlagHelp kExecFlags[] = {
     {"report", 0, "FILE", "write how the program ended and what was enforced as JSON", Offer::file},
 };
 inline constexpr FlagHelp kExplainFlags[] = {
-    {"why", 0, "PATH|HOST", "which rule decides about this one, and which flag would change it",
-     Offer::file},
+    {"why", 0, "PATH|HOST[:PORT]",
+     "which rule decides about this one, and which flag would change it", Offer::file},
     {"json", 0, "", "print JSON"},
 };
 inline constexpr FlagHelp kDoctorFlags[] = {
@@ -102,7 +102,8 @@ inline constexpr Subcommand kSubcommands[] = {
              "  belljar exec -- python3 unknown.py\n"
              "  belljar exec --network=none --extra-read=/data -- ./analyse /data/in.csv\n"
              "  belljar exec --hide=.env --protect=.git -- npm install\n"
-             "  belljar exec --profile=developer --deny-write --allow-write=build -- make\n"},
+             "  belljar exec --profile=developer --deny-write --allow-write=build -- make\n"
+             "  belljar exec --allow-net=registry.example --allow-net=localhost:5432 -- ./app\n"},
     {.name = "explain",
      .alias = "",
      .usage = "[FLAGS]",
@@ -114,7 +115,8 @@ inline constexpr Subcommand kSubcommands[] = {
              "\n"
              "Examples\n"
              "  belljar explain --profile=public-bot\n"
-             "  belljar explain --why ~/.ssh/id_rsa\n"},
+             "  belljar explain --why ~/.ssh/id_rsa\n"
+             "  belljar explain --allow-net='*.example.com' --why example.com:443\n"},
     {.name = "doctor",
      .alias = "",
      .usage = "[FLAGS]",

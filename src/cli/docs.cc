@@ -136,6 +136,47 @@ void add_keys(std::string& text) {
   }
 }
 
+void add_hosts(std::string& text) {
+  text +=
+      "\n## Rules about hosts\n\n"
+      "`allow_net` makes the network those hosts and an own loopback, whatever the mode was: over "
+      "`network = \"full\"` it narrows. `deny_net_hosts` wins over every allow; since the host's "
+      "own network is not watched, it needs `allow_net`. A rule is `HOST[:PORT[-PORT]]`:\n\n"
+      "| HOST | means | without a port |\n|---|---|---|\n"
+      "| `example.com` | this name | 80 and 443 |\n"
+      "| `*.example.com` | every name below it, not itself | 80 and 443 |\n"
+      "| `192.0.2.7`, `2001:db8::1`, `[2001:db8::1]:443` | this address | any |\n"
+      "| `10.1.0.0/16`, `[2001:db8::]/32:443` | every address of the range | any |\n"
+      "| `localhost:8080` | the host's own loopback | refused |\n"
+      "| `@NAME` | the rules of a group, from `[net_groups]` in `belljar.toml` or your own "
+      "`config.toml` | as they say |\n\n"
+      "- In `deny_net_hosts` no port means all of them.\n"
+      "- Names are compared in one form: lower case, no last dot, A-labels "
+      "(`bücher.example` is `xn--bcher-kva.example`). What is no host name is refused, and with it "
+      "everything that some program takes for an address: `127.1`, `0x7f.1`, `2130706433`.\n"
+      "- A name is checked again in the connection: the server that TLS (SNI) or HTTP (Host) asks "
+      "for must be an allowed name. TLS without SNI is refused. Other protocols go by the "
+      "addresses that the name had when it was resolved.\n"
+      "- What an allowed name resolves to is refused where it is a loopback, link-local (the "
+      "metadata services of clouds), private or multicast address or one of the host's own, also "
+      "inside an IPv6 address (NAT64, 6to4), unless a rule for addresses allows it on that port. "
+      "No range reaches the host's loopback.\n"
+      "- A denied name says nothing about the address behind it, and a denied address is denied "
+      "under every name.\n"
+      "- `publish` makes a port of the guest reachable at the host's 127.0.0.1. It needs a "
+      "network of the guest's own: `loopback` or `allow_net`.\n\n"
+      "```toml\n"
+      "[sandbox]\n"
+      "allow_net = [\"@registries\", \"10.1.0.0/16:5432\"]\n"
+      "deny_net_hosts = [\"telemetry.cdn.example\"]\n\n"
+      "[net_groups]\n"
+      "registries = [\"registry.example\", \"*.cdn.example:443\"]\n"
+      "```\n\n"
+      "A project that is not trusted may name hosts where the network was full, and no others "
+      "where it was less; it may not publish, nor define a group that is yours or that your "
+      "command names.\n";
+}
+
 // One row of a table that has a column for each profile.
 template <class F>
 void add_row(std::string& text, std::string_view name, F&& value) {
@@ -196,6 +237,7 @@ std::string policy_page() {
       "What can be asked for. What a host makes of it is what `belljar explain` prints; why it was "
       "made so is in [architecture.md](architecture.md).\n\n";
   add_keys(text);
+  add_hosts(text);
   add_profiles(text);
   add_promises(text);
   return text;

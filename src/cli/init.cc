@@ -35,7 +35,7 @@ constexpr std::string_view kTail = R"(
 # depends = []
 # deny_net = true
 
-# Rules about hosts under one name, for allow_net = ["@registries"].
+# Rules about hosts under one name: in allow_net, @registries stands for them.
 # [net_groups]
 # registries = ["registry.example", "*.cdn.example:443"]
 )";

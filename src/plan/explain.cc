@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/printable.h"
+#include "plan/explain_network.h"
 #include "plan/paths.h"
 
 namespace belljar {
@@ -46,20 +47,6 @@ std::string_view need_name(Need need) {
   return need == Need::required      ? "required"
          : need == Need::best_effort ? "best effort"
                                      : "not asked";
-}
-
-std::string_view network_meaning(Network network) {
-  switch (network) {
-    case Network::none:
-      return "none: no sockets but AF_UNIX";
-    case Network::loopback:
-      return "loopback: an own one; nothing outside can be reached";
-    case Network::full:
-      return "full: the host's network, without limits";
-    case Network::hosts:
-      return "only the hosts named";
-  }
-  return "";
 }
 
 const Kept* find_kept(const Plan& plan, Promise promise) {
@@ -151,7 +138,7 @@ std::string explain(const Plan& plan) {
       "Profile " + policy.profile + ", sandbox mode " + std::string(name(policy.mode)) + ".\n\n";
   add_promises(text, plan);
   add_files(text, plan);
-  text.append("\nNetwork\n  ").append(network_meaning(policy.network)).append("\n");
+  text.append("\nNetwork\n").append(explain_network(policy));
   text += "\nVariables\n  ";
   if (policy.environment.everything) {
     text += "all of yours";
@@ -206,6 +193,8 @@ json::object explain_json(const Plan& plan) {
   result["workdir"] = plan.layout.workdir;
   result["home"] = plan.layout.home;
   result["network"] = name(policy.network);
+  result["network_rules"] = network_rules_to_json(policy);
+  result["publish"] = published_to_json(policy);
   json::array& variables = result["variables"].emplace_array();
   for (const std::string& variable : plan.environment)
     variables.push_back(json::string(variable.substr(0, variable.find('='))));
@@ -255,24 +244,6 @@ std::optional<std::string> host_in(std::string_view text, const Caller& caller) 
                     (colon != text.npos && colon > 0 && is_port(text.substr(colon + 1))) ||
                     ::inet_pton(AF_INET6, std::string(text).c_str(), &ignored) == 1;
   return host ? std::optional<std::string>(text) : std::nullopt;
-}
-
-std::string why_host(const Plan& plan, std::string_view host) {
-  std::string text(host);
-  switch (plan.policy.network) {
-    case Network::full:
-      return text +
-             ": can be reached. network = \"full\" is the host's own network; --network=none or "
-             "--network=loopback would deny it.\n";
-    case Network::loopback:
-      return text +
-             ": cannot be reached. network = \"loopback\" gives the guest a loopback of its own, "
-             "kept by its network namespace; --network=full would allow every host.\n";
-    default:
-      return text +
-             ": cannot be reached. network = \"none\", kept by the network namespace and seccomp; "
-             "--network=full would allow every host.\n";
-  }
 }
 
 // The deepest place that the guest sees at a path of its own, or above it.
@@ -380,7 +351,8 @@ std::string why_path(const Plan& plan, const std::string& given) {
 }  // namespace
 
 std::string explain_why(const Plan& plan, std::string_view path_or_host, const Caller& caller) {
-  if (std::optional<std::string> host = host_in(path_or_host, caller)) return why_host(plan, *host);
+  if (std::optional<std::string> host = host_in(path_or_host, caller))
+    return explain_host(plan.policy, *host);
   return why_path(plan, absolute(path_or_host, caller));
 }
 

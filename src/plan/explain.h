@@ -12,7 +12,7 @@ namespace belljar {
 std::string explain(const Plan& plan);
 boost::json::object explain_json(const Plan& plan);
 
-// Which rule and layer decide about a path or a host, and the flag that would
+// Which rule and layer decide about a path or HOST[:PORT], and the flag that would
 // change it.
 std::string explain_why(const Plan& plan, std::string_view path_or_host, const Caller& caller);
 

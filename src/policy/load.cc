@@ -49,7 +49,11 @@ class Loader {
  public:
   Loader(const ConfigFiles& files, const ConfigPlaces& places, const Settings& flags,
          const Task* task)
-      : files_(files), places_(places), flags_(flags), task_(task) {}
+      : files_(files), places_(places), flags_(flags), task_(task) {
+    // The readers of the files have refused names that are in both.
+    if (files_.user) groups_ = net_groups(*files_.user);
+    if (files_.project) groups_.merge(net_groups(files_.project->config));
+  }
 
   Result<Loaded> load() {
     if (files_.project && !files_.project->trusted) {
@@ -235,14 +239,10 @@ class Loader {
     settings.profile = name;
   }
 
-  // The readers of the files have refused names that are in both.
   Status expand_all_groups(Settings& settings) const {
-    NetGroups groups;
-    if (files_.user) groups = net_groups(*files_.user);
-    if (files_.project) groups.merge(net_groups(files_.project->config));
     for (auto [key, rules] : {std::pair("allow_net: ", &settings.allow_net),
                               std::pair("deny_net_hosts: ", &settings.deny_net_hosts)}) {
-      Result<std::vector<std::string>> expanded = expand_groups(*rules, groups);
+      Result<std::vector<std::string>> expanded = expand_groups(*rules, groups_);
       if (!expanded) return fail(key + expanded.error().what, 0, expanded.error().hint);
       *rules = *std::move(expanded);
     }
@@ -264,6 +264,7 @@ class Loader {
   const ConfigPlaces& places_;
   const Settings& flags_;
   const Task* task_;
+  NetGroups groups_;
 };
 
 }  // namespace

@@ -227,6 +227,9 @@ Status apply_network(Policy& policy, const Settings& s) {
   }
   policy.deny_hosts = s.deny_net_hosts;
   for (const std::string& pair : s.publish) policy.publish.push_back(TRY(parse_published(pair)));
+  // Only the broker can lead to a port of the guest's; it then allows nothing.
+  if (policy.network == Network::loopback && !policy.publish.empty())
+    policy.network = Network::hosts;
   if (policy.network == Network::full) return {};
   policy.files.services = false;  // a daemon would connect for the guest
   policy.set_need(Promise::network, required);

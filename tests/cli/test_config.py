@@ -229,7 +229,7 @@ def test_every_line_that_init_comments_out_is_valid(place):
     lines = place.file.read_text().splitlines()
     keys = [line[2:] for line in lines if line.startswith("# ") and " = " in line]
     tables = [line[2:] for line in lines if line.startswith("# [")]
-    assert tables == ["[profiles.careful]", "[tasks.test]"]
+    assert tables == ["[profiles.careful]", "[tasks.test]", "[net_groups]"]
     first = next(i for i, line in enumerate(keys) if line.startswith("extends"))
     for line in keys[:first]:
         place.write("[sandbox]\n" + line)
@@ -330,6 +330,29 @@ def test_config_check_reads_the_persons_file_too(place):
     assert "config.toml:2:8: mode: must be a string" in place.refused("config", "check", code=1)
 
 
+def test_rules_about_hosts_are_checked_where_they_stand(place):
+    place.write('[sandbox]\nallow_net = ["a.test", "127.0.0.1:80"]\n')
+    assert "belljar.toml:2:24: allow_net: " in (message := place.refused("config", "check", code=1))
+    assert "say localhost:PORT" in message
+    for wrong in ("localhost", "user@a.test", "127.1", "a.test:0", "*", "http://a.test"):
+        assert "--allow-net: " in place.refused("exec", "--allow-net=" + wrong, "--", "true"), wrong
+
+
+def test_groups_of_hosts_are_the_persons(place):
+    place.write_user('[net_groups]\nregistries = ["registry.test"]\n')
+    place.write('[net_groups]\nown = ["@registries", "b.test"]\n[sandbox]\nallow_net = ["@own"]\n')
+    assert "widens" not in place.ok("config", "check")  # the network was full
+    assert "did you mean @registries?" in place.refused("explain", "--allow-net=@registry")
+    assert "group @own would widen" in place.refused("explain", "--allow-net=@own")
+    place.write('[net_groups]\nregistries = ["evil.test"]\n')
+    assert "already your own" in place.refused("explain")
+
+
+def test_a_project_publishes_nothing_untrusted(place):
+    place.write('[sandbox]\nnetwork = "loopback"\npublish = ["8080:80"]\n')
+    assert "publish would widen" in place.refused("exec", "true")
+
+
 def test_the_schema_knows_every_key(place):
     schema = json.loads(place.ok("config", "schema"))
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
@@ -338,6 +361,7 @@ def test_the_schema_knows_every_key(place):
     assert schema["properties"]["sandbox"]["additionalProperties"] is False
     for name, key in sandbox.items():
         assert key["description"], name
+    assert "additionalProperties" in schema["properties"]["net_groups"]
     assert "run" in schema["properties"]["tasks"]["additionalProperties"]["properties"]
     for name in sandbox:  # each is a key that the reader knows
         place.write(f"[sandbox]\n{name} = 1.5\n")
