@@ -26,11 +26,12 @@ std::uint64_t block_signals() {
   return mask;
 }
 
-// The terminal is shared only when the guest has it whole.
+// The terminal is shared only when the guest has it whole, and only by a job that has it:
+// one that was started in the background must not come to read what the person types.
 bool has_terminal() {
   for (int fd : {0, 1, 2})
     if (::isatty(fd) == 0) return false;
-  return ::tcgetpgrp(0) >= 0;  // it is this session's own
+  return ::tcgetpgrp(0) == ::getpgrp();
 }
 
 // A whole home, or more, is rarely what a person means to hand over.
@@ -140,7 +141,6 @@ Result<int> run_settings(const Run& request) {
   if (!request.report.empty()) TRY(check_report(request.report));
   raise_cpu_limit(policy);
   launcher::Command command{.arguments = request.command, .has_terminal = has_terminal()};
-  command.takes_terminal = command.has_terminal && ::tcgetpgrp(0) == ::getpgrp();
   command.signal_mask = block_signals();
   Outcome outcome =
       TRY(launcher::run(policy, caller, command, {.forward_signals = true}, announce));

@@ -51,7 +51,8 @@ void enter(const Entry& entry) noexcept {
   if (plan.net) net::apply(*plan.net, child);
   clock.mark("net");
 
-  process::apply(child);
+  const bool given = entry.terminal_fd >= 0;
+  process::apply(given ? process::Terminal::callers : process::Terminal::none, child);
   const int children_fd = plan.pid_namespace ? -1 : process::open_children(child);
   caps::apply(child);
   clock.mark("caps");

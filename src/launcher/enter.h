@@ -28,7 +28,7 @@ struct Entry {
   int control_fd;     // init's end of the socket
   int supervisor_fd;  // pidfd of this process
   int init_fd;        // the init program
-  int terminal_fd;    // the guest's terminal, or -1
+  int terminal_fd;    // the terminal that the guest is given, or -1
   PhaseClock* phases;
 };
 

@@ -30,7 +30,7 @@ class Supervisor {
         jar_(std::move(jar)),
         watch_(plan.policy.limits),
         began_(Clock::now()),
-        gave_terminal_(command.takes_terminal) {}
+        gave_terminal_(command.has_terminal) {}
 
   Status watch_signals() {
     sigset_t signals = supervised_signals();
