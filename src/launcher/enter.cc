@@ -1,12 +1,14 @@
 #include "launcher/enter.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <ctime>
 
 #include "base/child.h"
+#include "base/syscall.h"
 #include "launcher/protocol.h"
 #include "launcher/watchdog.h"
 #include "layers/caps.h"
@@ -15,10 +17,15 @@
 namespace belljar::launcher {
 namespace {
 
-void wait_for_parent(int go_fd, const Child& child) noexcept {
-  if (go_fd < 0) return;
+// The parent may be killed while we wait, and nothing else would end us then.
+void wait_for_parent(const Entry& entry, const Child& child) noexcept {
+  if (entry.go_fd < 0) return;
+  pollfd ready[2] = {{.fd = entry.go_fd, .events = POLLIN, .revents = 0},
+                     {.fd = entry.supervisor_fd, .events = POLLIN, .revents = 0}};
+  child.must(retry([&] { return ::poll(ready, 2, -1); }) > 0, "wait for the id maps");
+  if (ready[1].revents != 0) ::_exit(1);
   std::uint64_t go = 0;
-  child.must(::read(go_fd, &go, sizeof go) == sizeof go, "wait for the id maps");
+  child.must(::read(entry.go_fd, &go, sizeof go) == sizeof go, "wait for the id maps");
 }
 
 }  // namespace
@@ -39,7 +46,7 @@ void enter(const Entry& entry) noexcept {
   PhaseClock& clock = *entry.phases;
   clock.mark("clone");
 
-  wait_for_parent(entry.go_fd, child);
+  wait_for_parent(entry, child);
   if (plan.identity) identity::apply(*plan.identity, entry.jar_uid, child);
   clock.mark("identity");
 
