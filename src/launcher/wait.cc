@@ -95,24 +95,43 @@ class Supervisor {
     }
   }
 
-  // The guest was stopped (Ctrl-Z, or it read from the terminal in the background):
-  // take the terminal back and stop too, so that the person's shell sees a stopped
-  // job. The SIGCONT that ends this is waiting when we go on.
+  // The guest was stopped. If by Ctrl-Z, or because it read from the terminal in the
+  // background: take the terminal back and stop too, so that the person's shell sees a
+  // stopped job. Anything else is the guest's own affair, and its time runs on.
   void guest_stopped(int signal) {
     // A running job that is brought to the foreground is not told so.
     const bool wants_terminal = signal == SIGTTIN || signal == SIGTTOU;
     if (wants_terminal && !gave_terminal_ && may_use_terminal()) return resume();
     take_terminal();
-    if (!command_.has_terminal && !told_to_stop_) return;
+    stopped_ = true;
+    const bool by_terminal = command_.has_terminal && (wants_terminal || signal == SIGTSTP);
+    if (!by_terminal && !told_to_stop_) return;
+    told_to_stop_ = false;
+    // Where there is no shell to continue us Ctrl-Z means nothing, here as elsewhere.
+    if (!stop() && !wants_terminal) resume();
+  }
+
+  // As Ctrl-Z would: the whole group, if the terminal is ours to share, and only if
+  // somebody can continue it (a SIGSTOP would stop an orphaned group for ever). Whether
+  // it did; the SIGCONT that ended it is waiting then.
+  bool stop() {
     // While we stop nobody watches the limits, so nothing in the jar may go on.
     (void)jar_.signal_all(SIGSTOP);                           // as for tell_guest
-    ::kill(command_.has_terminal ? 0 : ::getpid(), SIGSTOP);  // else: in a pipeline, say
-    told_to_stop_ = false;
+    ::kill(command_.has_terminal ? 0 : ::getpid(), SIGTSTP);  // else: in a pipeline, say
+    sigset_t stop_signal;
+    ::sigemptyset(&stop_signal);
+    ::sigaddset(&stop_signal, SIGTSTP);
+    ::sigprocmask(SIG_UNBLOCK, &stop_signal, nullptr);
+    ::sigprocmask(SIG_BLOCK, &stop_signal, nullptr);
+    sigset_t pending;
+    ::sigpending(&pending);
+    return ::sigismember(&pending, SIGCONT) == 1;
   }
 
   // A shell gives a job the terminal before it continues it. Continued in the
   // background, the guest must not have it.
   void resume() {
+    stopped_ = false;
     const bool give = may_use_terminal();
     gave_terminal_ = gave_terminal_ || give;
     (void)(give ? jar_.foreground(kFirst) : jar_.signal(kFirst, SIGCONT));
@@ -136,11 +155,15 @@ class Supervisor {
     signalfd_siginfo info{};
     while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
       const int signal = static_cast<int>(info.ssi_signo);
-      if (signal == SIGTSTP) told_to_stop_ = true;
-      if (signal == SIGCONT)
+      if (signal == SIGCONT) {
         resume();
-      else
+      } else if (signal == SIGTSTP && stopped_) {
+        if (!stop()) resume();  // the guest will not tell us a second time
+      } else {
+        told_to_stop_ = told_to_stop_ || signal == SIGTSTP;
         tell_guest(signal);
+        if (stopped_ && signal != SIGTSTP && signal != SIGWINCH) resume();  // to see it
+      }
     }
     return {};
   }
@@ -189,6 +212,7 @@ class Supervisor {
   std::optional<int> status_;
   bool gave_terminal_;         // the guest's group is in the foreground
   bool told_to_stop_ = false;  // by a SIGTSTP to this process
+  bool stopped_ = false;       // the guest is
   bool ended_ = false;
   Outcome outcome_;
 };
