@@ -1,13 +1,16 @@
 #include "launcher/wait.h"
 
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 
+#include "base/file.h"
 #include "base/syscall.h"
 #include "launcher/verdict.h"
 
@@ -22,6 +25,38 @@ using std::chrono::milliseconds;
 constexpr int kForwarded[] = {SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT, SIGUSR1,
                               SIGUSR2, SIGWINCH, SIGALRM, SIGTSTP, SIGCONT};
 
+// Without a pid namespace a guest that may signal init can outlive it. What does becomes
+// our child, and ends with this object.
+class Orphans {
+ public:
+  Orphans() = default;
+  Orphans(const Orphans&) = delete;
+  Orphans& operator=(const Orphans&) = delete;
+  ~Orphans() {
+    if (ours_) end();
+  }
+  void take() { ours_ = ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0; }
+
+ private:
+  // Whose parent has just ended comes to us only then, so until there is none.
+  static void end() {
+    for (;;) {
+      const std::string children = read_text("/proc/thread-self/children").value_or("");
+      if (children.empty()) return;
+      for (const char* at = children.c_str(); *at != '\0';) {
+        char* rest = nullptr;
+        const auto pid = static_cast<pid_t>(std::strtol(at, &rest, 10));
+        if (rest == at) break;
+        if (pid > 0) ::kill(pid, SIGKILL);
+        at = rest;
+      }
+      retry([] { return ::waitpid(-1, nullptr, __WALL); });
+    }
+  }
+
+  bool ours_ = false;
+};
+
 class Supervisor {
  public:
   Supervisor(const Plan& plan, const Command& command, Jar jar)
@@ -32,10 +67,11 @@ class Supervisor {
         began_(Clock::now()),
         gave_terminal_(command.has_terminal) {}
 
-  Status watch_signals() {
+  Status be_the_program() {
     sigset_t signals = supervised_signals();
     signals_ = Fd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
     if (!signals_) return fail("signalfd", errno);
+    if (!plan_.pid_namespace) orphans_.take();
     return {};
   }
 
@@ -204,6 +240,7 @@ class Supervisor {
 
   const Plan& plan_;
   const Command& command_;
+  Orphans orphans_;  // before the jar, whose end makes them
   Jar jar_;
   LimitWatch watch_;
   Fd signals_;
@@ -220,7 +257,7 @@ class Supervisor {
 Result<Outcome> supervise(const Plan& plan, const Command& command, Jar jar,
                           Supervision supervision) {
   Supervisor supervisor(plan, command, std::move(jar));
-  if (supervision.forward_signals) TRY(supervisor.watch_signals());
+  if (supervision.forward_signals) TRY(supervisor.be_the_program());
   return supervisor.run();
 }
 
