@@ -97,7 +97,7 @@ class Supervisor {
       auto left = std::chrono::duration_cast<milliseconds>(*deadline_ - Clock::now());
       wait = std::max(left + milliseconds(1), milliseconds(0));
     }
-    if (plan_.watchdog) wait = std::min(wait.value_or(LimitWatch::kEvery), LimitWatch::kEvery);
+    if (auto every = watch_.every(jar_)) wait = std::min(wait.value_or(*every), *every);
     return wait ? static_cast<int>(wait->count()) : -1;
   }
 

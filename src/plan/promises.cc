@@ -8,6 +8,9 @@ namespace {
 constexpr const char* kGetNamespaces =
     "allow user namespaces for belljar (belljar doctor shows how), or run it as root";
 
+constexpr const char* kGetCgroup =
+    "delegate a cgroup: systemd-run --user --scope -p Delegate=yes belljar …";
+
 // Says for each promise what keeps it, and what is missing.
 class Judge {
  public:
@@ -91,7 +94,7 @@ class Judge {
     } else {
       lose(Promise::processes, true,
            scoped ? "the guest sees the host's /proc"
-                  : "the guest can see and signal the caller's processes",
+                  : "the guest can see and signal the caller's processes, and outlive its end",
            kGetNamespaces);
     }
     // The network namespace also has the abstract unix sockets to itself.
@@ -126,12 +129,24 @@ class Judge {
       lose(Promise::limits, true,
            "memory is limited for each process but not for all of them together (" +
                host_.cgroup.why_not + ")",
-           "delegate a cgroup: systemd-run --user --scope -p Delegate=yes belljar …");
+           kGetCgroup);
     else
       keep(Promise::limits, std::move(layers));
-    if (limits.memory_mb && plan_.watchdog && !plan_.no_memfd)
-      lose(Promise::limits, false, "memory that a guest keeps in memfds is not counted",
-           "delegate a cgroup, or require the limits: --sandbox=on");
+    if (!plan_.watchdog) return;
+    if (limits.memory_mb && !plan_.no_memfd)
+      lose(Promise::limits, false,
+           "memory that a guest keeps in memfds, or in shared mappings it has unmapped in part, is "
+           "not counted",
+           kGetCgroup);
+    if (limits.memory_mb)
+      lose(Promise::limits, false,
+           "memory that the kernel itself keeps for a guest, as in the buffers of its sockets, is "
+           "not counted",
+           kGetCgroup);
+    if (limits.cpu_secs)
+      lose(Promise::limits, false,
+           "CPU time of short-lived processes that nobody waits for is counted only in part",
+           kGetCgroup);
   }
 
   void syscalls() {

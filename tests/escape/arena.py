@@ -104,13 +104,24 @@ class Attacker:
         assert run.exit not in (jars.OWN_FAILURE, 126, 127), f"the guest was not started:\n{run}"
         return run
 
-    def allowed_loss(self) -> bool:
-        """A poorer host may fail to keep a promise, if its plan says so."""
-        return any(self.promise in jars.losses(run.report) for run in self.runs)
+    def allowed_loss(self, words: str) -> bool:
+        """A poorer host may fail to keep a promise, if its plan says so.
 
-    def verdict(self, found: dict[str, str] | None = None, *, root_only=(), beyond=(), absent=(), **happened: bool):
+        Limits are kept to a degree wherever there is no cgroup: what they are not kept
+        against has to be named.
+        """
+        named = [loss for run in self.runs for loss in (run.report or {}).get("losses", [])]
+        any_words = not words and self.promise != "limits"
+        return any(
+            loss["promise"] == self.promise
+            and (loss["broken"] or any_words or (words and words in loss["what"]))
+            for loss in named
+        )
+
+    def verdict(self, found: dict[str, str] | None = None, *, root_only=(), beyond=(), absent=(), loss="", **happened: bool):
         """found: what programs said; happened: what was seen at the target.
 
+        loss: words by which the plan says that it does not keep the promise against this.
         root_only: what an ordinary user cannot do outside either.
         beyond: what this caller cannot do outside either, whoever it is.
         absent: errnos which, in the control, mean that this kernel does not have the thing.
@@ -130,7 +141,7 @@ class Attacker:
             assert not failed, f"does not work without a sandbox either, so it proves nothing: {failed}\n{shown}"
             return
         out = [what for what, why in everything.items() if why == "ESCAPED"]
-        if out and self.allowed_loss():
+        if out and self.allowed_loss(loss):
             return
         assert not out, f"ESCAPED ({self.promise}): {', '.join(out)}\n{shown}"
 
