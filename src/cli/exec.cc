@@ -28,11 +28,12 @@ std::uint64_t block_signals() {
   return mask;
 }
 
-// The terminal is shared only when the guest has it whole.
+// The terminal is shared only when the guest has it whole, and only by a job that has it:
+// one that was started in the background must not come to read what the person types.
 bool has_terminal() {
   for (int fd : {0, 1, 2})
     if (::isatty(fd) == 0) return false;
-  return ::tcgetpgrp(0) >= 0;  // it is this session's own
+  return ::tcgetpgrp(0) == ::getpgrp();
 }
 
 void raise_cpu_limit(Policy& policy) {
@@ -121,7 +122,6 @@ Result<int> run_loaded(const Run& request) {
   if (!request.report.empty()) TRY(check_report(request.report));
   raise_cpu_limit(policy);
   launcher::Command command{.arguments = request.command, .has_terminal = has_terminal()};
-  command.takes_terminal = command.has_terminal && ::tcgetpgrp(0) == ::getpgrp();
   command.signal_mask = block_signals();
   GuestsView view;
   auto remember = [&](const Plan& plan) {

@@ -2,6 +2,7 @@
 // changes by a byte is a stranger again.
 #include "policy/trust.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -35,13 +36,23 @@ Result<int> forget(const std::string& argument, const ConfigPlaces& places) {
   return 0;
 }
 
+// No wider than the default profile, but perhaps than the one that the person will name.
+void add_weighty(const Section& section, std::vector<Widening>& all) {
+  for (const auto& [name, position] : section.positions)
+    if ((name == "network" || name == "mode" || name == "profile") &&
+        std::ranges::find(all, position, &Widening::position) == all.end())
+      all.push_back({position, name, "chosen by this file, whatever the default is"});
+}
+
 // What is shown, hashed and remembered comes from one reading of the file.
 Result<int> accept(const std::string& argument, ConfigPlaces places) {
   const std::string file = TRY(project_file(argument, places));
   places.cwd = std::filesystem::path(TRY(project_path(file))).parent_path();
   const ConfigFiles files = TRY(read_config_files(places, file));
   const Project& project = *files.project;
-  const std::vector<Widening> accepted = TRY(all_widenings(files, places));
+  std::vector<Widening> accepted = TRY(all_widenings(files, places));
+  add_weighty(project.config.sandbox, accepted);
+  for (const auto& [name, task] : project.config.tasks) add_weighty(task.section, accepted);
   TRY(belljar::trust(places.trust_file, {.hash = project.hash, .path = project.path}));
 
   std::printf("trusted: %s\n", printable(project.path).c_str());

@@ -1,12 +1,14 @@
 #include "launcher/enter.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <ctime>
 
 #include "base/child.h"
+#include "base/syscall.h"
 #include "launcher/protocol.h"
 #include "launcher/watchdog.h"
 #include "layers/caps.h"
@@ -15,9 +17,14 @@
 namespace belljar::launcher {
 namespace {
 
-void wait_for_parent(int go_fd, const Child& child) noexcept {
+// The parent may be killed while we wait, and nothing else would end us then.
+void wait_for_parent(const Entry& entry, const Child& child) noexcept {
+  pollfd ready[2] = {{.fd = entry.go_fd, .events = POLLIN, .revents = 0},
+                     {.fd = entry.supervisor_fd, .events = POLLIN, .revents = 0}};
+  child.must(retry([&] { return ::poll(ready, 2, -1); }) > 0, "wait for the supervisor");
+  if (ready[1].revents != 0) ::_exit(1);
   std::uint64_t go = 0;
-  child.must(::read(go_fd, &go, sizeof go) == sizeof go, "wait for the id maps");
+  child.must(::read(entry.go_fd, &go, sizeof go) == sizeof go, "wait for the supervisor");
 }
 
 // From the first connect on the broker must be there. It takes its descriptors out of this
@@ -27,8 +34,7 @@ void wait_for_broker(const Entry& entry, int listener_fd, const Child& child) no
                                 static_cast<std::uint32_t>(listener_fd), 0};
   child.must(::write(protocol::kControlFd, &header, sizeof header) == sizeof header,
              "call the broker");
-  std::uint64_t go = 0;
-  child.must(::read(entry.go_fd, &go, sizeof go) == sizeof go, "wait for the broker");
+  wait_for_parent(entry, child);
 }
 
 }  // namespace
@@ -49,7 +55,7 @@ void enter(const Entry& entry) noexcept {
   PhaseClock& clock = *entry.phases;
   clock.mark("clone");
 
-  if (entry.jar_uid_comes) wait_for_parent(entry.go_fd, child);
+  if (entry.jar_uid_comes) wait_for_parent(entry, child);
   if (plan.identity) identity::apply(*plan.identity, entry.jar_uid, child);
   clock.mark("identity");
 
@@ -61,7 +67,8 @@ void enter(const Entry& entry) noexcept {
   if (plan.net) net::apply(*plan.net, *entry.doors, child);
   clock.mark("net");
 
-  process::apply(child);
+  const bool given = entry.terminal_fd >= 0;
+  process::apply(given ? process::Terminal::callers : process::Terminal::none, child);
   const int children_fd = plan.pid_namespace ? -1 : process::open_children(child);
   caps::apply(child);
   clock.mark("caps");

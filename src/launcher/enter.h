@@ -31,7 +31,7 @@ struct Entry {
   int supervisor_fd;  // pidfd of this process
   int sockets_fd;     // where the broker asks init for sockets; or -1
   int init_fd;        // the init program
-  int terminal_fd;    // the guest's terminal, or -1
+  int terminal_fd;    // the terminal that the guest is given, or -1
   PhaseClock* phases;
   net::Doors* doors;
 };

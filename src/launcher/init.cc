@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/uapi.h"
 #include "launcher/protocol.h"
 #include "launcher/raw_syscall.h"
 
@@ -160,8 +161,23 @@ int exec_first(const Command& command) {
   return error;
 }
 
-[[noreturn]] void become(const Command& command, const int* stdio_fds, int error_fd) {
-  int err = 0;
+// Without a pid namespace only this keeps the guest from killing us, and so from outliving
+// everything: a domain below ours, out of which it can signal nobody. Guests of one jar
+// cannot signal one another then. An errno, or 0; before ABI 6 there is none of this, and
+// the plan has said so.
+int keep_signals_inside() {
+  const belljar::LandlockRuleset attributes{0, 0, LANDLOCK_SCOPE_SIGNAL};
+  long ruleset = sys(__NR_landlock_create_ruleset, &attributes, sizeof attributes, 0);
+  if (is_failure(ruleset)) return 0;
+  sys(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);  // as the jar has; without it, EPERM
+  long restricted = sys(__NR_landlock_restrict_self, ruleset, 0);
+  sys(__NR_close, ruleset);
+  return static_cast<int>(-restricted);
+}
+
+[[noreturn]] void become(const Init& init, const Command& command, const int* stdio_fds,
+                         int error_fd) {
+  int err = init.own_pid_namespace ? 0 : keep_signals_inside();
   long self = sys(__NR_getpid);
   sys(__NR_setpgid, 0, 0);  // kill(0, …) must not reach the caller's group
   for (int i = 0; i < 3; ++i)
@@ -189,7 +205,7 @@ void spawn(Init& init, const Header& header, const Command& command, const int* 
     return tell(Kind::failed, header.id, EAGAIN);
 
   long pid = sys(__NR_clone, SIGCHLD, 0, 0, 0, 0);
-  if (pid == 0) become(command, stdio_fds, pipe_fds[1]);
+  if (pid == 0) become(init, command, stdio_fds, pipe_fds[1]);
   sys(__NR_close, pipe_fds[1]);
   int err = is_failure(pid) ? static_cast<int>(-pid) : 0;
   if (err == 0) {

@@ -20,6 +20,7 @@
 #include "base/uapi.h"
 #include "launcher/init_image.h"
 #include "launcher/request.h"
+#include "launcher/terminal.h"
 #include "layers/process.h"
 
 namespace belljar::launcher {
@@ -273,11 +274,13 @@ Status Jar::launch(const Plan& plan, const Command* first, const broker::OnEvent
                              "keep the terminal"));
 
   std::string request;
+  GuestStdio stdio;
   if (first != nullptr) {
-    if (other_uid_) let_guest_reopen(first->stdio_fds);
+    stdio = TRY(GuestStdio::of(*first));
+    if (other_uid_) let_guest_reopen(stdio.fds());
     request = TRY(encode_spawn(*first, next_id_++, workdir_, environment_));
     if (request.size() <= kSendAhead) {
-      TRY(send_all(control_.get(), request, &first->stdio_fds));
+      TRY(send_all(control_.get(), request, &stdio.fds()));
       request.clear();
     }
   }
@@ -330,7 +333,7 @@ Status Jar::launch(const Plan& plan, const Command* first, const broker::OnEvent
     return status;
   }
   phases_->mark("init");
-  if (!request.empty()) TRY(send_all(control_.get(), request, &first->stdio_fds));
+  if (!request.empty()) TRY(send_all(control_.get(), request, &stdio.fds()));
   return {};
 }
 
@@ -357,9 +360,10 @@ Jar::~Jar() { end(); }
 
 Result<std::uint32_t> Jar::spawn(const Command& command) {
   const std::uint32_t id = next_id_++;
-  if (other_uid_) let_guest_reopen(command.stdio_fds);
+  const GuestStdio stdio = TRY(GuestStdio::of(command));
+  if (other_uid_) let_guest_reopen(stdio.fds());
   std::string request = TRY(encode_spawn(command, id, workdir_, environment_));
-  TRY(send_all(control_.get(), request, &command.stdio_fds));
+  TRY(send_all(control_.get(), request, &stdio.fds()));
   return id;
 }
 

@@ -23,9 +23,10 @@ struct Command {
   std::string folder;                    // empty: the plan's workdir
   std::vector<std::string> environment;  // NAME=value, over the plan's
   std::array<int, 3> stdio_fds{0, 1, 2};
-  bool has_terminal = false;    // 0, 1 and 2 are all the caller's terminal
-  bool takes_terminal = false;  // and it is the caller's turn to use it
-  bool leads = true;            // the jar ends when this command does
+  // 0, 1 and 2 are all the caller's terminal, and it is the caller's turn to use it: the
+  // guest is given it. Else none of the three may be it.
+  bool has_terminal = false;
+  bool leads = true;  // the jar ends when this command does
   std::uint64_t signal_mask = 0;
 };
 

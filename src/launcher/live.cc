@@ -138,7 +138,7 @@ int Live::next_tick(std::optional<Clock::time_point> until) const {
   auto sooner = [&](Clock::time_point time) { next = next ? std::min(*next, time) : time; };
   for (const Task& task : tasks_)
     if (task.deadline && !task.ended) sooner(*task.deadline);
-  if (jar_.has_watchdog()) sooner(Clock::now() + LimitWatch::kEvery);
+  if (auto every = watch_.every(jar_)) sooner(Clock::now() + *every);
   if (!next) return -1;
   constexpr milliseconds kLongest = std::chrono::hours(1);  // poll counts in an int
   auto left = std::chrono::ceil<milliseconds>(*next - Clock::now());

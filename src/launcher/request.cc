@@ -53,7 +53,7 @@ Result<std::string> encode_spawn(const Command& command, std::uint32_t id,
                         .paths = static_cast<std::uint32_t>(paths.size()),
                         .arguments = static_cast<std::uint32_t>(command.arguments.size()),
                         .variables = static_cast<std::uint32_t>(environment.size()),
-                        .takes_terminal = command.takes_terminal,
+                        .takes_terminal = command.has_terminal,
                         .leads = command.leads};
   std::string payload;
   append(payload, &spawn, sizeof spawn);

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <csignal>
+#include <utility>
 
 namespace belljar::launcher {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
+using std::chrono::milliseconds;
 
 const char* limit_behind(Reason reason) {
   switch (reason) {
@@ -28,18 +30,30 @@ const char* limit_behind(Reason reason) {
 
 }  // namespace
 
+std::optional<milliseconds> LimitWatch::every(const Jar& jar) const {
+  if (jar.has_watchdog()) return milliseconds(50);
+  if (jar.group().fd() >= 0 && limits_.cpu_secs) return milliseconds(250);
+  return std::nullopt;
+}
+
 std::optional<Reason> LimitWatch::look(Jar& jar) {
-  if (!jar.watchdog() || Clock::now() - looked_ < kEvery) return std::nullopt;
+  const std::optional<milliseconds> wait = every(jar);
+  if (!wait || Clock::now() - looked_ < *wait) return std::nullopt;
   looked_ = Clock::now();
-  if (limits_.memory_mb) {
+  Watchdog* watchdog = jar.watchdog() ? &*jar.watchdog() : nullptr;
+  if (watchdog != nullptr && limits_.memory_mb) {
     const std::uint64_t limit = *limits_.memory_mb << 20;
-    const std::uint64_t used = jar.watchdog()->memory_bytes(limit);
+    const std::uint64_t used = watchdog->memory_bytes(limit);
     peak_memory_kb_ = std::max(peak_memory_kb_, std::min(used, limit) / 1024);
     if (used > limit) return Reason::out_of_memory;
   }
-  if (limits_.cpu_secs && jar.watchdog()->cpu_time() > std::chrono::seconds(*limits_.cpu_secs))
-    return Reason::cpu_limit;
-  return std::nullopt;
+  if (!limits_.cpu_secs) return std::nullopt;
+  const microseconds used = watchdog != nullptr ? watchdog->cpu_time() : jar.group().cpu_time();
+  // Twice, because a process that ends while the watchdog adds up may be counted with
+  // who waited for it as well.
+  const bool before =
+      std::exchange(cpu_limit_passed_, used > std::chrono::seconds(*limits_.cpu_secs));
+  return before && cpu_limit_passed_ ? std::optional(Reason::cpu_limit) : std::nullopt;
 }
 
 void judge(Outcome& outcome, std::optional<int> known_status, const cgroup::Group* group) {

@@ -11,13 +11,13 @@ namespace belljar::launcher {
 // How long a guest has to go after SIGTERM at its timeout.
 inline constexpr std::chrono::milliseconds kGrace{2000};
 
-// Looks at the watchdog's sums some times a second; does nothing for a jar whose
-// cgroup counts.
+// Looks some times a second at what no limit of the kernel's own ends: the watchdog's
+// sums; and CPU time also where a cgroup counts it, since it has no limit for that.
 class LimitWatch {
  public:
-  static constexpr std::chrono::milliseconds kEvery{50};
-
   explicit LimitWatch(const Limits& limits) : limits_(limits) {}
+  // How long to wait for the next look; nothing if none is needed.
+  std::optional<std::chrono::milliseconds> every(const Jar& jar) const;
   // The limit that was passed, if one was.
   std::optional<Reason> look(Jar& jar);
   std::uint64_t peak_memory_kb() const { return peak_memory_kb_; }
@@ -27,6 +27,7 @@ class LimitWatch {
   // Not at once: a guest that has just begun has used nothing.
   std::chrono::steady_clock::time_point looked_ = std::chrono::steady_clock::now();
   std::uint64_t peak_memory_kb_ = 0;
+  bool cpu_limit_passed_ = false;  // at the last look
 };
 
 // Fills in what ended a command. No status: its jar was ended by us, or from outside.

@@ -1,13 +1,16 @@
 #include "launcher/wait.h"
 
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 
+#include "base/file.h"
 #include "base/syscall.h"
 #include "launcher/verdict.h"
 
@@ -22,6 +25,38 @@ using std::chrono::milliseconds;
 constexpr int kForwarded[] = {SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT, SIGUSR1,
                               SIGUSR2, SIGWINCH, SIGALRM, SIGTSTP, SIGCONT};
 
+// Without a pid namespace a guest that may signal init can outlive it. What does becomes
+// our child, and ends with this object.
+class Orphans {
+ public:
+  Orphans() = default;
+  Orphans(const Orphans&) = delete;
+  Orphans& operator=(const Orphans&) = delete;
+  ~Orphans() {
+    if (ours_) end();
+  }
+  void take() { ours_ = ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0; }
+
+ private:
+  // Whose parent has just ended comes to us only then, so until there is none.
+  static void end() {
+    for (;;) {
+      const std::string children = read_text("/proc/thread-self/children").value_or("");
+      if (children.empty()) return;
+      for (const char* at = children.c_str(); *at != '\0';) {
+        char* rest = nullptr;
+        const auto pid = static_cast<pid_t>(std::strtol(at, &rest, 10));
+        if (rest == at) break;
+        if (pid > 0) ::kill(pid, SIGKILL);
+        at = rest;
+      }
+      retry([] { return ::waitpid(-1, nullptr, __WALL); });
+    }
+  }
+
+  bool ours_ = false;
+};
+
 class Supervisor {
  public:
   Supervisor(const Plan& plan, const Command& command, Jar jar)
@@ -30,12 +65,13 @@ class Supervisor {
         jar_(std::move(jar)),
         watch_(plan.policy.limits),
         began_(Clock::now()),
-        gave_terminal_(command.takes_terminal) {}
+        gave_terminal_(command.has_terminal) {}
 
-  Status watch_signals() {
+  Status be_the_program() {
     sigset_t signals = supervised_signals();
     signals_ = Fd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
     if (!signals_) return fail("signalfd", errno);
+    if (!plan_.pid_namespace) orphans_.take();
     return {};
   }
 
@@ -61,7 +97,7 @@ class Supervisor {
       auto left = std::chrono::duration_cast<milliseconds>(*deadline_ - Clock::now());
       wait = std::max(left + milliseconds(1), milliseconds(0));
     }
-    if (plan_.watchdog) wait = std::min(wait.value_or(LimitWatch::kEvery), LimitWatch::kEvery);
+    if (auto every = watch_.every(jar_)) wait = std::min(wait.value_or(*every), *every);
     return wait ? static_cast<int>(wait->count()) : -1;
   }
 
@@ -95,24 +131,43 @@ class Supervisor {
     }
   }
 
-  // The guest was stopped (Ctrl-Z, or it read from the terminal in the background):
-  // take the terminal back and stop too, so that the person's shell sees a stopped
-  // job. The SIGCONT that ends this is waiting when we go on.
+  // The guest was stopped. If by Ctrl-Z, or because it read from the terminal in the
+  // background: take the terminal back and stop too, so that the person's shell sees a
+  // stopped job. Anything else is the guest's own affair, and its time runs on.
   void guest_stopped(int signal) {
     // A running job that is brought to the foreground is not told so.
     const bool wants_terminal = signal == SIGTTIN || signal == SIGTTOU;
     if (wants_terminal && !gave_terminal_ && may_use_terminal()) return resume();
     take_terminal();
-    if (!command_.has_terminal && !told_to_stop_) return;
+    stopped_ = true;
+    const bool by_terminal = command_.has_terminal && (wants_terminal || signal == SIGTSTP);
+    if (!by_terminal && !told_to_stop_) return;
+    told_to_stop_ = false;
+    // Where there is no shell to continue us Ctrl-Z means nothing, here as elsewhere.
+    if (!stop() && !wants_terminal) resume();
+  }
+
+  // As Ctrl-Z would: the whole group, if the terminal is ours to share, and only if
+  // somebody can continue it (a SIGSTOP would stop an orphaned group for ever). Whether
+  // it did; the SIGCONT that ended it is waiting then.
+  bool stop() {
     // While we stop nobody watches the limits, so nothing in the jar may go on.
     (void)jar_.signal_all(SIGSTOP);                           // as for tell_guest
-    ::kill(command_.has_terminal ? 0 : ::getpid(), SIGSTOP);  // else: in a pipeline, say
-    told_to_stop_ = false;
+    ::kill(command_.has_terminal ? 0 : ::getpid(), SIGTSTP);  // else: in a pipeline, say
+    sigset_t stop_signal;
+    ::sigemptyset(&stop_signal);
+    ::sigaddset(&stop_signal, SIGTSTP);
+    ::sigprocmask(SIG_UNBLOCK, &stop_signal, nullptr);
+    ::sigprocmask(SIG_BLOCK, &stop_signal, nullptr);
+    sigset_t pending;
+    ::sigpending(&pending);
+    return ::sigismember(&pending, SIGCONT) == 1;
   }
 
   // A shell gives a job the terminal before it continues it. Continued in the
   // background, the guest must not have it.
   void resume() {
+    stopped_ = false;
     const bool give = may_use_terminal();
     gave_terminal_ = gave_terminal_ || give;
     (void)(give ? jar_.foreground(kFirst) : jar_.signal(kFirst, SIGCONT));
@@ -136,11 +191,15 @@ class Supervisor {
     signalfd_siginfo info{};
     while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
       const int signal = static_cast<int>(info.ssi_signo);
-      if (signal == SIGTSTP) told_to_stop_ = true;
-      if (signal == SIGCONT)
+      if (signal == SIGCONT) {
         resume();
-      else
+      } else if (signal == SIGTSTP && stopped_) {
+        if (!stop()) resume();  // the guest will not tell us a second time
+      } else {
+        told_to_stop_ = told_to_stop_ || signal == SIGTSTP;
         tell_guest(signal);
+        if (stopped_ && signal != SIGTSTP && signal != SIGWINCH) resume();  // to see it
+      }
     }
     return {};
   }
@@ -183,6 +242,7 @@ class Supervisor {
 
   const Plan& plan_;
   const Command& command_;
+  Orphans orphans_;  // before the jar, whose end makes them
   Jar jar_;
   LimitWatch watch_;
   Fd signals_;
@@ -191,6 +251,7 @@ class Supervisor {
   std::optional<int> status_;
   bool gave_terminal_;         // the guest's group is in the foreground
   bool told_to_stop_ = false;  // by a SIGTSTP to this process
+  bool stopped_ = false;       // the guest is
   bool ended_ = false;
   Outcome outcome_;
 };
@@ -198,7 +259,7 @@ class Supervisor {
 Result<Outcome> supervise(const Plan& plan, const Command& command, Jar jar,
                           Supervision supervision) {
   Supervisor supervisor(plan, command, std::move(jar));
-  if (supervision.forward_signals) TRY(supervisor.watch_signals());
+  if (supervision.forward_signals) TRY(supervisor.be_the_program());
   return supervisor.run();
 }
 

@@ -1,15 +1,20 @@
 #include "launcher/watchdog.h"
 
 #include <dirent.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cstdio>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,14 +24,52 @@
 namespace belljar::launcher {
 namespace {
 
-constexpr int kCounters = 3;
+constexpr int kCounters = 5;
 
+// A guest that fills a table of the kernel's is over its limit long before this.
+constexpr std::size_t kMaxText = 16 << 20;
+
+// Looks between two searches for shared mappings, if the address space stays as it is.
+constexpr int kLooksBetween = 4;
+
+// A System V semaphore is a cache line in the kernel, a message has a header, and either
+// is rounded up, at most to the double.
+constexpr std::uint64_t kSemaphoreBytes = 64;
+constexpr std::uint64_t kMessageHeader = 64;
+
+std::string read_all(int fd) {
+  std::string text;
+  char page[4096];  // /proc gives no more at once
+  while (text.size() < kMaxText) {
+    const auto at = static_cast<off_t>(text.size());
+    ssize_t n = retry([&] { return ::pread(fd, page, sizeof page, at); });
+    if (n <= 0) break;  // the end, or its process has just ended
+    text.append(page, static_cast<std::size_t>(n));
+  }
+  return text;
+}
+
+std::string read_all_at(int dir_fd, const std::string& path) {
+  Fd file(::openat(dir_fd, path.c_str(), O_RDONLY | O_CLOEXEC));
+  return file ? read_all(file.get()) : std::string();
+}
+
+// For what is known to be short.
 std::string read_at(int dir_fd, const std::string& path) {
   Fd file(::openat(dir_fd, path.c_str(), O_RDONLY | O_CLOEXEC));
   std::string text(4096, '\0');
   ssize_t n = file ? retry([&] { return ::read(file.get(), text.data(), text.size()); }) : 0;
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));  // it has just ended
   return text;
+}
+
+template <class F>
+void for_each_line(std::string_view text, F&& f) {
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    f(line);
+  }
 }
 
 // The n-th word, counted from 0.
@@ -50,12 +93,38 @@ std::uint64_t page_size() {
   return size;
 }
 
-// Counts a page shared by three processes as a third in each. A process that
-// made itself unreadable counts in full.
+// The number after a name at the start of a line, in the kB of /proc; or nothing.
+std::optional<std::uint64_t> bytes_after(std::string_view text, std::string_view name) {
+  std::size_t at = text.find(name);
+  if (at == text.npos) return std::nullopt;
+  return number(word(text.substr(at + name.size()), 0)) * 1024;
+}
+
+// Counts a page shared by three processes as a third in each, and leaves out what is
+// counted once for all, by its object. A process that made itself unreadable counts in
+// full.
 std::uint64_t share_of_memory(int proc_fd, const std::string& pid, std::uint64_t resident) {
-  std::string text = read_at(proc_fd, pid + "/smaps_rollup");
-  std::size_t at = text.find("\nPss:");
-  return at == text.npos ? resident : number(word(std::string_view(text).substr(at), 1)) * 1024;
+  const std::string text = read_at(proc_fd, pid + "/smaps_rollup");
+  std::optional<std::uint64_t> all = bytes_after(text, "\nPss:");
+  if (!all) return resident;
+  return *all - std::min(*all, bytes_after(text, "\nPss_Shmem:").value_or(0));
+}
+
+// The device that memory without a name in the file system is on: shared anonymous
+// mappings, memfds, System V segments. As /proc/PID/maps writes it.
+std::string nameless_device() {
+  Fd file(::memfd_create("belljar-device", MFD_CLOEXEC));
+  struct stat st{};
+  if (!file || ::fstat(file.get(), &st) < 0) return {};
+  char text[32];
+  std::snprintf(text, sizeof text, "%02x:%02x", major(st.st_dev), minor(st.st_dev));
+  return text;
+}
+
+std::uint64_t hex(std::string_view text) {
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  return value;
 }
 
 // The numbered entries of a folder of /proc.
@@ -89,48 +158,140 @@ std::vector<std::string> Watchdog::processes() const {
   return pids;
 }
 
-std::uint64_t Watchdog::memory_bytes(std::uint64_t limit) {
-  std::uint64_t other = 0;
+// What stays when no process has it mapped.
+std::uint64_t Watchdog::kept_by_the_kernel() const {
+  std::uint64_t bytes = 0;
   struct statfs fs{};
   if (::fstatfs(tmpfs_.get(), &fs) == 0)
-    other += (fs.f_blocks - fs.f_bfree) * static_cast<std::uint64_t>(fs.f_bsize);
-  // Lines of: key shmid perms size cpid lpid nattch uid gid cuid cgid times rss swap.
-  std::string segments(16384, '\0');
-  ssize_t n = ::pread(shared_memory_.get(), segments.data(), segments.size(), 0);
-  std::string_view rest(segments.data(), static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
-  for (bool heading = true; !rest.empty(); heading = false) {
-    std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    // A segment that nobody has attached is in no process's memory.
-    if (!heading && word(line, 6) == "0") other += number(word(line, 14));
+    bytes += (fs.f_blocks - fs.f_bfree) * static_cast<std::uint64_t>(fs.f_bsize);
+  // Each begins with a heading, in which there are no numbers.
+  // key shmid perms size cpid lpid nattch uid gid cuid cgid atime dtime ctime rss swap
+  for_each_line(read_all(segments_.get()), [&](std::string_view line) {
+    bytes += number(word(line, 14)) + number(word(line, 15));
+  });
+  // key msqid perms cbytes qnum …
+  for_each_line(read_all(queues_.get()), [&](std::string_view line) {
+    bytes += 2 * (number(word(line, 3)) + number(word(line, 4)) * kMessageHeader);
+  });
+  // key semid perms nsems …
+  for_each_line(read_all(semaphores_.get()),
+                [&](std::string_view line) { bytes += number(word(line, 3)) * kSemaphoreBytes; });
+  return bytes;
+}
+
+std::uint64_t Watchdog::page_tables(const std::vector<std::string>& pids) const {
+  std::uint64_t bytes = 0;
+  for (const std::string& pid : pids)
+    bytes += bytes_after(read_at(proc_.get(), pid + "/status"), "\nVmPTE:").value_or(0);
+  return bytes;
+}
+
+// Shared memory without a name, as far as it is or was mapped: MADV_DONTNEED makes it
+// nobody's and leaves it there. Segments are counted already, by what they hold.
+std::uint64_t Watchdog::shared_mappings(const std::vector<std::string>& pids) {
+  static const std::string device = nameless_device();
+  std::map<std::uint64_t, std::uint64_t> sizes;
+  for (const std::string& pid : pids)
+    // Lines of: begin-end permissions offset device inode name.
+    for_each_line(read_all_at(proc_.get(), pid + "/maps"), [&](std::string_view line) {
+      if (word(line, 3) != device || word(line, 5).starts_with("/SYSV")) return;
+      std::string_view range = word(line, 0);
+      const std::size_t dash = std::min(range.find('-'), range.size() - 1);
+      const std::uint64_t length = hex(range.substr(dash + 1)) - hex(range.substr(0, dash));
+      std::uint64_t& size = sizes[number(word(line, 4))];
+      size = std::max(size, hex(word(line, 2)) + length);
+    });
+  std::uint64_t sum = 0;
+  for (auto& [inode, size] : sizes) {
+    // A part that was unmapped since is still there.
+    if (auto before = shared_sizes_.find(inode); before != shared_sizes_.end())
+      size = std::max(size, before->second);
+    sum += size;
   }
+  shared_sizes_ = std::move(sizes);
+  return sum;
+}
 
-  std::uint64_t resident = 0;
-  for (const std::string& pid : processes())
-    resident += number(word(read_at(proc_.get(), pid + "/statm"), 1)) * page_size();
-  if (resident + other <= limit) return resident + other;
+std::uint64_t Watchdog::memory_bytes(std::uint64_t limit) {
+  const std::vector<std::string> pids = processes();
+  std::vector<std::uint64_t> resident;
+  std::uint64_t mapped = 0;
+  std::uint64_t sum = 0;
+  for (const std::string& pid : pids) {
+    const std::string statm = read_at(proc_.get(), pid + "/statm");
+    mapped += number(word(statm, 0)) * page_size();
+    resident.push_back(number(word(statm, 1)) * page_size());
+    sum += resident.back();
+  }
+  std::uint64_t other = kept_by_the_kernel();
+  // One page of page table, eight bytes for each page: so much address space is needed.
+  constexpr std::uint64_t kMappedPerTable = 512;
+  if (mapped / kMappedPerTable > limit / 8) other += page_tables(pids);
+  // What does not fit into the address space cannot be hidden in it.
+  if (mapped <= limit) {
+    shared_bytes_ = 0;
+  } else {
+    const std::uint64_t change =
+        mapped > mapped_then_ ? mapped - mapped_then_ : mapped_then_ - mapped;
+    if (++looks_since_ >= kLooksBetween || change > limit / 16) {
+      shared_bytes_ = shared_mappings(pids);
+      mapped_then_ = mapped;
+      looks_since_ = 0;
+    }
+  }
+  other += shared_bytes_;
+  if (sum + other <= limit) return sum + other;
 
+  if (shared_bytes_ == 0) other += shared_mappings(pids);
   std::uint64_t shares = 0;
-  for (const std::string& pid : processes()) {
-    std::uint64_t own = number(word(read_at(proc_.get(), pid + "/statm"), 1)) * page_size();
-    shares += share_of_memory(proc_.get(), pid, own);
-  }
+  for (std::size_t i = 0; i < pids.size(); ++i)
+    shares += share_of_memory(proc_.get(), pids[i], resident[i]);
   return shares + other;
+}
+
+Watchdog::Ticks Watchdog::ticks_of(const std::string& pid) const {
+  const std::string text = read_at(proc_.get(), pid + "/stat");
+  std::string_view after_name =
+      std::string_view(text).substr(std::min(text.rfind(')') + 1, text.size()));
+  // Counted from the state: utime and stime are 11 and 12, the reaped children's 13, 14.
+  auto field = [&](int n) { return number(word(after_name, n)); };
+  return {.started = field(19), .own = field(11) + field(12), .reaped = field(13) + field(14)};
+}
+
+// The time of a process that has ended is added to who waits for it; if SIGCHLD is
+// ignored, to nobody's.
+std::uint64_t Watchdog::lost_since_last_look(Times& now) const {
+  std::uint64_t gone = 0;
+  for (const auto& [pid, before] : times_) {
+    auto at = now.find(pid);
+    if (at == now.end() || at->second.started != before.started) gone += before.own + before.reaped;
+  }
+  auto passed_on = [&] {
+    std::uint64_t ticks = 0;
+    for (const auto& [pid, before] : times_) {
+      auto at = now.find(pid);
+      if (at != now.end() && at->second.started == before.started)
+        ticks += at->second.reaped - std::min(before.reaped, at->second.reaped);
+    }
+    return ticks;
+  };
+  if (gone <= passed_on()) return 0;
+  // One may have ended after we had looked at who waited for it.
+  for (auto& [pid, ticks] : now) ticks.reaped = std::max(ticks.reaped, ticks_of(pid).reaped);
+  return gone - std::min(gone, passed_on());
 }
 
 std::chrono::milliseconds Watchdog::cpu_time() {
   static const auto ticks_per_second = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  Times now;
   std::uint64_t ticks = 0;
-  const std::string init = std::to_string(init_ == 0 ? 1 : init_);
   for (const std::string& pid : processes()) {
-    std::string text = read_at(proc_.get(), pid + "/stat");
-    std::string_view after_name =
-        std::string_view(text).substr(std::min(text.rfind(')') + 1, text.size()));
-    // Counted from the state: utime and stime are 11 and 12, the reaped children's 13, 14.
-    const int last = pid == init ? 14 : 12;
-    for (int field = 11; field <= last; ++field) ticks += number(word(after_name, field));
+    const Ticks& used = now[pid] = ticks_of(pid);
+    ticks += used.own + used.reaped;
   }
-  return std::chrono::milliseconds(ticks * 1000 / ticks_per_second);
+  lost_ticks_ += lost_since_last_look(now);
+  times_ = std::move(now);
+  return std::chrono::milliseconds((ticks + lost_ticks_) * 1000 / ticks_per_second);
 }
 
 Result<Watchdog> Watchdog::receive(int control_fd, int init) {
@@ -152,7 +313,9 @@ Result<Watchdog> Watchdog::receive(int control_fd, int init) {
   watchdog.init_ = init;
   watchdog.proc_ = Fd(fds[0]);
   watchdog.tmpfs_ = Fd(fds[1]);
-  watchdog.shared_memory_ = Fd(fds[2]);
+  watchdog.segments_ = Fd(fds[2]);
+  watchdog.queues_ = Fd(fds[3]);
+  watchdog.semaphores_ = Fd(fds[4]);
   return watchdog;
 }
 
@@ -160,8 +323,11 @@ void hand_out_counters(int control_fd, const Child& child) noexcept {
   const Fd proc(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const Fd tmpfs(::open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const Fd segments(::open("/proc/sysvipc/shm", O_RDONLY | O_CLOEXEC));
-  child.must(proc && tmpfs && segments, "open the jar's counters");
-  const int fds[kCounters] = {proc.get(), tmpfs.get(), segments.get()};
+  const Fd queues(::open("/proc/sysvipc/msg", O_RDONLY | O_CLOEXEC));
+  const Fd semaphores(::open("/proc/sysvipc/sem", O_RDONLY | O_CLOEXEC));
+  child.must(proc && tmpfs && segments && queues && semaphores, "open the jar's counters");
+  const int fds[kCounters] = {proc.get(), tmpfs.get(), segments.get(), queues.get(),
+                              semaphores.get()};
   char byte = 0;
   iovec part{&byte, 1};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof fds)] = {};

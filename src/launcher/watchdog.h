@@ -2,13 +2,20 @@
 //
 // RLIMIT_DATA is per process and counts neither tmpfs nor shared memory, so the
 // supervisor adds up: resident memory of the jar's processes (their share of it,
-// once the plain sum is over the limit), its tmpfs, its System V segments; and
-// CPU time, of the living and of the reaped. It looks some times a second, so a
+// once the plain sum is over the limit) and its page tables; memory that stays when
+// no process has it mapped, which is its tmpfs, System V segments, semaphores and
+// queues, and shared mappings at their full size; and CPU time, of the living, of the
+// reaped, and of those that nobody waited for. It looks some times a second, so a
 // jar may pass its limit for a moment; RLIMIT_DATA bounds by how much.
+//
+// Does not count: the kernel's own memory besides (socket buffers, pipes), a shared
+// mapping of which only a part is still mapped, the CPU time of a process that lived
+// between two looks and that nobody waited for. The plan says so.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,12 +39,37 @@ class Watchdog {
   std::chrono::milliseconds cpu_time();
 
  private:
+  // Clock ticks of one process, and of the children it has waited for.
+  struct Ticks {
+    std::uint64_t started = 0;  // tells two processes of one number apart
+    std::uint64_t own = 0;
+    std::uint64_t reaped = 0;
+  };
+  using Times = std::map<std::string, Ticks>;
+
   std::vector<std::string> processes() const;
   void add_descendants(const std::string& pid, std::vector<std::string>& pids) const;
+  std::uint64_t kept_by_the_kernel() const;
+  std::uint64_t page_tables(const std::vector<std::string>& pids) const;
+  std::uint64_t shared_mappings(const std::vector<std::string>& pids);
+  Ticks ticks_of(const std::string& pid) const;
+  std::uint64_t lost_since_last_look(Times& now) const;
+
   int init_ = 0;
   Fd proc_;
   Fd tmpfs_;
-  Fd shared_memory_;  // /proc/sysvipc/shm, which shows the namespace it was opened in
+  // Of /proc/sysvipc, which shows the namespace it was opened in.
+  Fd segments_;
+  Fd queues_;
+  Fd semaphores_;
+
+  std::map<std::uint64_t, std::uint64_t> shared_sizes_;  // by inode, the largest seen
+  std::uint64_t shared_bytes_ = 0;                       // their sum at the last look
+  std::uint64_t mapped_then_ = 0;                        // all address space at that time
+  int looks_since_ = 0;
+
+  Times times_;
+  std::uint64_t lost_ticks_ = 0;  // used by processes that nobody waited for
 };
 
 // The child's side: after the view is there, before anything is dropped.

@@ -155,6 +155,11 @@ bool Group::out_of_memory() const {
 
 bool Group::pids_limit_hit() const { return dir_ && counter(path_ + "/pids.events", "max") > 0; }
 
+std::chrono::microseconds Group::cpu_time() const {
+  // There whether or not the cpu controller is: it counts, and we look.
+  return std::chrono::microseconds(dir_ ? counter(path_ + "/cpu.stat", "usage_usec") : 0);
+}
+
 std::optional<std::uint64_t> Group::peak_memory_kb() const {
   if (!dir_) return std::nullopt;
   std::optional<std::string> text = read_text(path_ + "/memory.peak");  // Linux 5.19

@@ -1,4 +1,4 @@
-// cgroup: the sum of a jar's memory and processes, counted by the kernel.
+// cgroup: the sum of a jar's memory, processes and CPU time, counted by the kernel.
 //
 // Defends against: many small processes, tmpfs, page cache and memfds that no
 // rlimit adds up. Needs cgroup v2 with the memory and pids controllers delegated
@@ -6,6 +6,7 @@
 // moving a process in costs 4 to 8 ms.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -41,6 +42,7 @@ class Group {
   bool out_of_memory() const;  // the kernel killed the jar for its memory
   bool pids_limit_hit() const;
   std::optional<std::uint64_t> peak_memory_kb() const;
+  std::chrono::microseconds cpu_time() const;  // of all that ever ran inside
 
  private:
   std::string path_;

@@ -15,6 +15,9 @@
 namespace belljar::identity {
 namespace {
 
+// Of the 128 that a user has: enough for every watcher of a build.
+constexpr char kMaxInotify[] = "32";
+
 bool write_proc(const char* path, const char* text, std::size_t size) noexcept {
   Fd file(::open(path, O_WRONLY | O_CLOEXEC));
   return file && ::write(file.get(), text, size) == static_cast<ssize_t>(size);
@@ -84,6 +87,9 @@ void apply(const Plan& plan, uid_t jar_uid, const Child& child) noexcept {
                "identity: write uid_map");
     child.must(write_proc("/proc/self/gid_map", plan.gid_map.c_str(), plan.gid_map.size()),
                "identity: write gid_map");
+    // The caller's processes and the jar's draw on one account, which a guest could use up.
+    // If it cannot be written (a container's /proc/sys), it is as it was.
+    (void)write_proc("/proc/sys/user/max_inotify_instances", kMaxInotify, sizeof kMaxInotify - 1);
     return;
   }
   // Leaving uid 0 would clear the capabilities that the later steps still need.

@@ -2,12 +2,14 @@
 
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 
 #include "base/clone.h"
 #include "base/syscall.h"
@@ -15,7 +17,10 @@
 namespace belljar::idmap {
 namespace {
 
-[[noreturn]] void wait_for_the_end(void*) {
+// Ends with the thread that started it, if that is killed before it could end this.
+[[noreturn]] void wait_for_the_end(void* parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);  // cannot fail: it is a signal
+  if (::getppid() != reinterpret_cast<std::intptr_t>(parent)) ::_exit(1);  // it was quicker
   for (;;) ::pause();
 }
 
@@ -34,7 +39,8 @@ Result<Holder> Holder::start() {
   args.flags = CLONE_NEWUSER;
   args.stack = reinterpret_cast<std::uint64_t>(holder.stack_->data());
   args.stack_size = holder.stack_->size();
-  holder.pid_ = TRY(clone_sharing_memory(args, wait_for_the_end, nullptr));
+  holder.pid_ = TRY(clone_sharing_memory(args, wait_for_the_end,
+                                         reinterpret_cast<void*>(std::intptr_t{::getpid()})));
   return holder;
 }
 

@@ -10,8 +10,13 @@
 
 namespace belljar::process {
 
-void apply(const Child& child) noexcept {
-  child.must(::setpgid(0, 0) == 0, "process: own process group");
+void apply(Terminal terminal, const Child& child) noexcept {
+  // In the caller's session a guest in the background could ignore SIGTTOU, make its
+  // group the foreground one and read what the person types.
+  if (terminal == Terminal::none)
+    child.must(::setsid() >= 0, "process: own session");
+  else
+    child.must(::setpgid(0, 0) == 0, "process: own process group");
   Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   child.must(bool(null), "process: open /dev/null");
   for (int fd : {0, 1, 2})

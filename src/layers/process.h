@@ -1,7 +1,8 @@
 // process: what a new process would otherwise inherit from its caller.
 //
 // Defends against: a descriptor of the caller's that leads out of the jar (a
-// folder, a socket), and signals to the caller's process group. Needs Linux 5.11
+// folder, a socket), signals to the caller's process group, and the caller's
+// terminal in the hands of a guest that was not given it. Needs Linux 5.11
 // (close_range with CLOEXEC).
 #pragma once
 
@@ -22,8 +23,14 @@ struct Move {
   int to;
 };
 
-// An own process group; 0, 1 and 2 become /dev/null, since init needs none.
-void apply(const Child& child) noexcept;
+enum class Terminal {
+  callers,  // the guest was given it, and shares it by job control
+  none,     // a session without one: /dev/tty cannot be opened, no group made foreground
+};
+
+// An own session or, to share the terminal, an own process group; 0, 1 and 2 become
+// /dev/null, since init needs none.
+void apply(Terminal terminal, const Child& child) noexcept;
 
 // The list of this process's children, for an init that is not pid 1.
 int open_children(const Child& child) noexcept;

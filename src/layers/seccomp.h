@@ -30,7 +30,8 @@ struct Support {
 
 // What other layers leave to this one.
 struct Extra {
-  bool no_memfd = false;  // memory limits without a cgroup: a memfd would escape the count
+  // Memory limits without a cgroup: memfds and shared mappings would escape the count.
+  bool no_memfd = false;
 };
 
 struct Plan {

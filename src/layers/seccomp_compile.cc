@@ -252,6 +252,8 @@ Program filter(const Variant& variant) {
   std::vector<Refusal> refused(refusals().begin(), refusals().end());
   auto sockets = variant.network ? socket_refusals() : socket_refusals_without_network();
   refused.insert(refused.end(), sockets.begin(), sockets.end());
+  if (!variant.memfd)
+    refused.insert(refused.end(), uncounted_refusals().begin(), uncounted_refusals().end());
 
   Program out = prologue(variant.arch);
   append(out, guard(variant.arch, refused));

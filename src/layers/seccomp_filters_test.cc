@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -184,7 +185,8 @@ TEST(SyscallGroups, deny_what_the_seed_and_the_attacks_name) {
 
 TEST(SyscallArguments, are_only_of_allowed_calls) {
   const std::set<std::string> allowed = names(allowed_groups());
-  for (auto table : {refusals(), socket_refusals(), socket_refusals_without_network()})
+  for (auto table :
+       {refusals(), socket_refusals(), socket_refusals_without_network(), uncounted_refusals()})
     for (const Refusal& refusal : table)
       EXPECT_TRUE(allowed.contains(refusal.call)) << refusal.call;
 }
@@ -228,6 +230,9 @@ TEST_P(EveryFilter, looks_at_arguments_only_where_one_can_be_refused) {
   std::set<int> guarded;
   for (auto table : {refusals(), socket_refusals()})
     for (const Refusal& refusal : table) guarded.insert(number(variant().arch, refusal.call));
+  if (!variant().memfd)
+    for (const Refusal& refusal : uncounted_refusals())
+      guarded.insert(number(variant().arch, refusal.call));
   for (int nr = 0; nr <= kNewestCall; ++nr) {
     auto verdict = bpf::evaluate(GetParam().program, call_of(audit_arch(variant().arch), nr));
     EXPECT_EQ(verdict && verdict->read_arguments, guarded.contains(nr)) << nr;
@@ -296,7 +301,7 @@ TEST(Libseccomp, loses_a_refused_argument_beside_an_allow) {
 }
 
 TEST_P(EveryFilter, refuses_terminal_injection_and_allows_other_ioctls) {
-  for (std::uint64_t request : Values{TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD})
+  for (std::uint64_t request : Values{TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD, TIOCEXCL})
     expect_low_halves("ioctl", {0, request}, refused(EPERM));
   for (std::uint64_t request : Values{TCGETS, TIOCGWINSZ, TIOCSPGRP, TIOCSCTTY, FIONREAD, FIOCLEX,
                                       TIOCSTI - 1, TIOCSTI + 1, TIOCSTI + 0x10000})
@@ -411,6 +416,28 @@ TEST_P(EveryFilter, refuses_raw_sockets_and_rare_protocols) {
          Values{IPPROTO_SCTP, IPPROTO_DCCP, IPPROTO_UDPLITE, 256 /* SMC */})
       expect_low_halves("socket", {family, SOCK_STREAM, protocol}, protocol_refused);
   }
+}
+
+TEST_P(EveryFilter, refuses_whiteouts_and_allows_other_renames) {
+  for (std::uint64_t flags : Values{RENAME_WHITEOUT, RENAME_WHITEOUT | RENAME_NOREPLACE})
+    expect_low_halves("renameat2", {0, 0, 0, 0, flags}, refused(EPERM));
+  for (std::uint64_t flags : Values{0, RENAME_NOREPLACE, RENAME_EXCHANGE})
+    expect_low_halves("renameat2", {0, 0, 0, 0, flags}, kAllow);
+}
+
+TEST_P(EveryFilter, refuses_the_limits_of_another_process) {
+  expect_low_halves("prlimit64", {0, RLIMIT_CPU}, kAllow);
+  for (std::uint64_t pid : Values{1, 2, 4194304})
+    expect_low_halves("prlimit64", {pid, RLIMIT_CPU}, refused(EPERM));
+}
+
+TEST_P(EveryFilter, refuses_shared_memory_without_a_name_when_it_is_not_counted) {
+  expect_low_halves("mmap", {0, 4096, 3, MAP_SHARED | MAP_ANONYMOUS},
+                    variant().memfd ? kAllow : refused(EPERM));
+  expect_low_halves("mmap", {0, 4096, 3, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE},
+                    variant().memfd ? kAllow : refused(EPERM));
+  for (std::uint64_t flags : Values{MAP_SHARED, MAP_PRIVATE, MAP_PRIVATE | MAP_ANONYMOUS})
+    expect_low_halves("mmap", {0, 4096, 3, flags}, kAllow);
 }
 
 TEST_P(EveryFilter, makes_memfd_absent_when_asked) {

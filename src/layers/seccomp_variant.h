@@ -18,7 +18,7 @@ struct Variant {
   Arch arch = Arch::x86_64;
   Syscalls list = Syscalls::deny_list;
   bool network = true;  // false: no sockets but AF_UNIX
-  bool memfd = true;    // false: memfd_create is absent
+  bool memfd = true;    // false: no memfd_create, no shared anonymous memory
   bool operator==(const Variant&) const = default;
 };
 

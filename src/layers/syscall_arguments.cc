@@ -5,10 +5,12 @@
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <initializer_list>
 
 // The constants below are the same on x86_64 and aarch64 (asm-generic), so one
@@ -56,8 +58,9 @@ constexpr Refusal kRefusals[] = {
     // A set-id file in a workspace is one that somebody outside can run.
     {"openat", EPERM, {has_any_bit(2, kCreates), has_any_bit(3, kSetId)}},
     // Typing into the caller's terminal (TIOCSTI, TIOCLINUX), taking over the
-    // console, line disciplines (kernel modules on demand, a history of bugs).
-    {"ioctl", EPERM, {is_one_of(1, {TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD})}},
+    // console, line disciplines (kernel modules on demand, a history of bugs), and
+    // TIOCEXCL, after which nobody else can open the terminal, long after the guest.
+    {"ioctl", EPERM, {is_one_of(1, {TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD, TIOCEXCL})}},
     {"clone", EPERM, {has_any_bit(0, kNamespaces)}},
 
     {"open", EPERM, {has_any_bit(1, kCreates), has_any_bit(2, kSetId)}},
@@ -70,6 +73,13 @@ constexpr Refusal kRefusals[] = {
     {"mknod", EPERM, {is_one_of(1, {S_IFCHR, S_IFBLK}, S_IFMT)}},
     {"mknodat", EPERM, {has_any_bit(2, kSetId)}},
     {"mknodat", EPERM, {is_one_of(2, {S_IFCHR, S_IFBLK}, S_IFMT)}},
+
+    // Leaves a character device 0:0 behind, which mknod would refuse.
+    {"renameat2", EPERM, {has_any_bit(4, RENAME_WHITEOUT)}},
+
+    // Where there is no pid namespace another's limits are a way to end it: a CPU limit
+    // of zero. Programs set their own, which are those of process 0.
+    {"prlimit64", EPERM, {is_none_of(0, {0})}},
 
     // Other execution domains are old code. ADDR_NO_RANDOMIZE serves debuggers,
     // which have no ptrace here, and makes the guest's own bugs easier to use.
@@ -101,8 +111,16 @@ constexpr Refusal kSocketRefusalsWithoutNetwork[] = {
     {"socket", EAFNOSUPPORT, {is_none_of(0, {AF_UNIX})}},
 };
 
+// Memory that stays when it is unmapped in part, or let go of by MADV_DONTNEED, and that
+// no count but a cgroup's shows then.
+constexpr std::uint32_t kMapKind = MAP_TYPE | MAP_ANONYMOUS;
+constexpr Refusal kUncountedRefusals[] = {
+    {"mmap", EPERM, {is_one_of(3, {MAP_SHARED | MAP_ANONYMOUS}, kMapKind)}},
+};
+
 }  // namespace
 
+std::span<const Refusal> uncounted_refusals() { return kUncountedRefusals; }
 std::span<const Refusal> refusals() { return kRefusals; }
 std::span<const Refusal> socket_refusals() { return kSocketRefusals; }
 std::span<const Refusal> socket_refusals_without_network() { return kSocketRefusalsWithoutNetwork; }

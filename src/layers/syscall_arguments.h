@@ -42,5 +42,7 @@ struct Refusal {
 std::span<const Refusal> refusals();
 std::span<const Refusal> socket_refusals();
 std::span<const Refusal> socket_refusals_without_network();
+// Arguments that make memory which no limit but a cgroup's counts.
+std::span<const Refusal> uncounted_refusals();
 
 }  // namespace belljar::seccomp

@@ -119,8 +119,14 @@ class Builder {
     if (files_.reads != Reads::runtime && policy_.network == Network::full)
       add_if_there("/etc/resolv.conf");
     if (!layout_.own_dev) return;
-    for (const char* path : kDevices) {
-      if (!add(path, Access::write, "system", Asked::found)) continue;
+    for (std::string_view path : kDevices) {
+      // A shared mapping of /dev/zero is shared anonymous memory. /dev/full reads the same
+      // and cannot be mapped.
+      const bool replaced = options_.no_shared_zero && options_.view && path == "/dev/zero";
+      const Status added =
+          replaced ? add("/dev/full", Access::write, "system", Asked::found, "/dev/zero")
+                   : add(std::string(path), Access::write, "system", Asked::found);
+      if (!added) continue;
       layout_.places.back().device = true;
     }
   }

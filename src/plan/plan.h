@@ -51,7 +51,7 @@ struct Plan {
   std::optional<cgroup::Plan> cgroup;
   bool outside_proc = false;  // the guest sees the host's /proc
   bool watchdog = false;      // the supervisor sums memory and CPU, where no cgroup does
-  bool no_memfd = false;      // the filter refuses what the watchdog could not count
+  bool no_memfd = false;      // shared memory that the watchdog could not count is refused
   std::optional<landlock::Plan> landlock;
   std::optional<seccomp::Plan> seccomp;
   std::optional<notify::Plan> notify;

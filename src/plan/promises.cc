@@ -8,6 +8,9 @@ namespace {
 constexpr const char* kGetNamespaces =
     "allow user namespaces for belljar (belljar doctor shows how), or run it as root";
 
+constexpr const char* kGetCgroup =
+    "delegate a cgroup: systemd-run --user --scope -p Delegate=yes belljar …";
+
 // Says for each promise what keeps it, and what is missing.
 class Judge {
  public:
@@ -114,7 +117,7 @@ class Judge {
     } else {
       lose(Promise::processes, true,
            scoped ? "the guest sees the host's /proc"
-                  : "the guest can see and signal the caller's processes",
+                  : "the guest can see and signal the caller's processes, and outlive its end",
            kGetNamespaces);
     }
     if (!plan_.pid_namespace)
@@ -156,12 +159,24 @@ class Judge {
            "memory is limited for each process, but not for all of them together, nor what they "
            "share or keep in files of /tmp and /dev/shm (" +
                host_.cgroup.why_not + ")",
-           "delegate a cgroup: systemd-run --user --scope -p Delegate=yes belljar …");
+           kGetCgroup);
     else
       keep(Promise::limits, std::move(layers));
-    if (limits.memory_mb && plan_.watchdog && !plan_.no_memfd)
-      lose(Promise::limits, false, "memory that a guest keeps in memfds is not counted",
-           "delegate a cgroup, or require the limits: --sandbox=on");
+    if (!plan_.watchdog) return;
+    if (limits.memory_mb && !plan_.no_memfd)
+      lose(Promise::limits, false,
+           "memory that a guest keeps in memfds, or in shared mappings it has unmapped in part, is "
+           "not counted",
+           kGetCgroup);
+    if (limits.memory_mb)
+      lose(Promise::limits, false,
+           "memory that the kernel itself keeps for a guest, as in the buffers of its sockets, is "
+           "not counted",
+           kGetCgroup);
+    if (limits.cpu_secs)
+      lose(Promise::limits, false,
+           "CPU time of short-lived processes that nobody waits for is counted only in part",
+           kGetCgroup);
   }
 
   void syscalls() {

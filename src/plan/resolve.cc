@@ -29,27 +29,33 @@ Result<Plan> resolve(const Policy& policy, const Host& host, const Caller& calle
   plan.pid_namespace = view;  // without its own /proc it would be half a namespace
   plan.outside_proc = view ? !host.view.proc : policy.need(Promise::processes) != Need::required;
 
+  plan.cgroup = cgroup::resolve(policy, host.cgroup);
+  plan.no_memfd =
+      policy.limits.memory_mb && !plan.cgroup && policy.need(Promise::limits) == Need::required;
   plan.layout = TRY(make_layout(policy, caller,
                                 {.root = host.identity.root,
                                  .view = view,
                                  .outside_proc = plan.outside_proc,
                                  .show_as_owned = host.view.idmap,
+                                 .no_shared_zero = plan.no_memfd,
                                  .make_folders = purpose == Purpose::launch}));
   if (view) plan.view = view::resolve(plan.layout, host.view, policy.limits.memory_mb.value_or(0));
   if (namespaces) plan.net = net::resolve(policy, host.net);
   plan.rlimit = rlimit::resolve(policy, namespaces);
-  plan.cgroup = cgroup::resolve(policy, host.cgroup);
   plan.watchdog = !plan.cgroup && view && plan.layout.own_dev &&
                   (policy.limits.memory_mb || policy.limits.cpu_secs);
   plan.landlock = landlock::resolve(policy, plan.layout, host.landlock, view);
-  plan.no_memfd =
-      policy.limits.memory_mb && !plan.cgroup && policy.need(Promise::limits) == Need::required;
   plan.seccomp = TRY(seccomp::resolve(policy, host.seccomp, {.no_memfd = plan.no_memfd}));
   if (plan.net) plan.notify = notify::resolve(policy, host.notify);
   if (policy.network == Network::hosts) plan.rules = TRY(broker::Rules::compile(policy));
   plan.environment = env::resolve(policy, caller.environment,
                                   {plan.layout.home, plan.layout.tmp, plan.layout.cache});
   plan.warnings = plan.layout.warnings;
+  if (policy.network != Network::full && plan.layout.root_writable)
+    plan.warnings.emplace_back(
+        "services of this machine can still be reached by their sockets in /tmp and /run, since "
+        "all "
+        "files are granted; --profile=developer or --deny-write would give it a /tmp of its own");
   judge_promises(plan, host);
   return plan;
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from terminal import CTRL_BACKSLASH, CTRL_C, CTRL_D, CTRL_Z
@@ -133,13 +134,50 @@ def test_started_in_the_background(jar):
 
 
 def test_started_in_the_background_and_brought_forward(jar):
+    """What was not given the terminal reads an empty input, and Ctrl-C reaches it still."""
     with jar.terminal() as person:
-        person.type("$JAR bash -c 'sleep 0.3; echo sl''ept; read x; echo got:$x; exit 3' &")
+        person.type("$JAR bash -c 'echo in the ba''ck; sleep 0.5; read x; echo re''ad:$?; sleep 20' &")
+        person.expect("in the back")  # from here on it cannot be taken for one in the foreground
         person.type("fg; echo co''de=$?")
-        person.expect("slept")
-        person.type("hello")
-        person.expect("got:hello")
-        person.expect("code=3")
+        person.expect("read:1")
+        person.press(CTRL_C)
+        person.expect("code=130")
+
+
+def test_stopped_by_itself(jar):
+    """A signal that no key sends: the terminal is the person's again, and its keys work."""
+    with jar.terminal() as person:
+        person.type("$JAR bash -c 'echo a''gain:$$; kill -STOP $$; exec sleep 20'; echo co''de=$?")
+        person.expect("again:")
+        time.sleep(0.3)
+        person.press(CTRL_Z)
+        person.expect("Stopped")
+        person.type("fg; echo co''de=$?")
+        time.sleep(0.5)
+        person.press(CTRL_C)
+        person.expect("code=130")
+
+
+def test_keys_end_what_has_stopped_by_itself(jar):
+    with jar.terminal() as person:
+        person.type("$JAR bash -c 'echo a''gain:$$; kill -STOP $$; exec sleep 20'; echo co''de=$?")
+        person.expect("again:")
+        time.sleep(0.3)
+        person.press(CTRL_C)
+        person.expect("code=130")
+
+
+def test_input_is_empty_where_the_output_is_not_the_terminal(jar):
+    with jar.terminal() as person:
+        person.type("$JAR sh -c 'read x; echo re''ad:$? >&2' | cat")
+        person.expect("read:1\r\n")
+        person.expect("outer> ")
+
+
+def test_no_terminal_to_open_where_none_was_given(jar):
+    with jar.terminal() as person:
+        person.type("$JAR sh -c 'exec 3<>/dev/tty' < /dev/null; echo co''de=$?")
+        person.expect("code=2")
 
 
 def test_ctrl_z_in_a_pipeline(jar):

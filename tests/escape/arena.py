@@ -118,13 +118,14 @@ class Attacker:
         assert run.exit not in (jars.OWN_FAILURE, 126, 127), f"the guest was not started:\n{run}"
         return run
 
-    def allowed_loss(self) -> bool:
-        """A poorer host may let this through, if belljar says so there."""
-        return any(part in what for part in self.lost for what in self.runner.losses())
+    def allowed_loss(self, words: str) -> bool:
+        """A poorer host may let this through, if belljar says so there, in these words."""
+        return any(part in what for part in (*self.lost, *filter(None, [words])) for what in self.runner.losses())
 
-    def verdict(self, found: dict[str, str] | None = None, *, root_only=(), beyond=(), absent=(), excused=None, **happened: bool):
+    def verdict(self, found: dict[str, str] | None = None, *, root_only=(), beyond=(), absent=(), excused=None, loss="", **happened: bool):
         """found: what programs said; happened: what was seen at the target.
 
+        loss: words by which the plan says that it does not keep the promise against this.
         root_only: what an ordinary user cannot do outside either.
         beyond: what this caller cannot do outside either, whoever it is.
         absent: errnos which, in the control, mean that this kernel does not have the thing.
@@ -147,7 +148,7 @@ class Attacker:
         said = "\n".join(self.runner.losses())
         through = {what for part, those in (excused or {}).items() if part in said for what in those}
         out = [what for what, why in everything.items() if why == "ESCAPED" and what not in through]
-        if out and self.allowed_loss():
+        if out and self.allowed_loss(loss):
             return
         assert not out, f"ESCAPED ({self.promise}): {', '.join(out)}\n{shown}"
 

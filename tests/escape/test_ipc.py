@@ -277,3 +277,41 @@ def test_types_into_the_callers_terminal(attacker):
     said = jars.Run(["28_terminal"], process.returncode, text, output.read_text(), None, 0)
     assert "done" in text, said
     attacker.verdict(findings(said), typed=waiting > 0)
+
+
+# A person's shell: it has the terminal, and starts the command in the background.
+SHELL = """
+import subprocess, sys
+give = lambda name: None if sys.argv[1] == name else subprocess.DEVNULL
+subprocess.run(sys.argv[2:], process_group=0, stdin=give("stdin"), stderr=give("stderr"))
+"""
+
+
+@attack(28, "files")
+@pytest.mark.parametrize("way", ["tty", "stdin", "stderr"])
+def test_reads_what_is_typed_from_the_background(attacker, way):
+    master, slave = pty.openpty()
+    attacker.scene.on_exit(os.close, master)
+    attacker.scene.on_exit(os.close, slave)
+    attacker.scene.identity.own(os.ttyname(slave))
+    report = attacker.scene.spare("report.json")
+    inner = attacker.runner.argv([attacker.bring("28_keys"), way], [], report)
+    shell = ["/usr/bin/python3", "-I", "-c", SHELL, way, *inner]
+
+    def session():
+        os.setsid()
+        fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+
+    process = subprocess.Popen(
+        attacker.scene.identity.command(shell), stdin=slave, stdout=subprocess.PIPE, stderr=slave,
+        cwd=attacker.scene.workdir, env=attacker.runner.environment(), preexec_fn=session,
+    )  # fmt: skip
+    attacker.scene.on_exit(process.stdout.close)
+    attacker.scene.on_exit(process.kill)
+    assert process.stdout.readline() == b"ready\n"
+    os.write(master, b"typed-in-confidence\n")
+    out = process.stdout.read()
+    process.wait(timeout=15)
+    run = jars.Run(shell, process.returncode, out.decode(), "", None, 0)
+    assert "done" in run.stdout, run
+    attacker.verdict(findings(run), read="typed-in-confidence" in run.stdout)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import os
 import pathlib
+import pty
 import secrets
 import signal
+import termios
 import time
 
 import jar as jars
@@ -92,6 +95,88 @@ def test_survives_the_end_of_the_command(attacker):
     attacker.verdict(process=survivors(attacker.scene, mark)["process"])
 
 
+@attack(24, "processes", control="", profiles=("developer",))
+def test_survives_a_supervisor_killed_while_it_starts(attacker):
+    """No control: without belljar nothing is being set up. Its helpers are those of a root
+    caller, and have its rights."""
+    mark = "mark-" + secrets.token_hex(8)
+    attacker.scene.on_exit(end_all, mark)
+    for moment in range(100):
+        process = attacker.runner.start(["/bin/sleep", "20", mark])
+        time.sleep(0.0005 + moment * 0.0001)
+        process.kill()
+        process.communicate()
+    end = time.monotonic() + 3
+    while jars.processes_with(mark) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not jars.processes_with(mark)
+
+
+# No further user namespace can be made here: a private one, in which that is so, and in it
+# another with the caller's own uid again.
+POOR_HOST = """
+echo 1 > /proc/sys/user/max_user_namespaces || exit 99
+uid=$1 gid=$2; shift 2
+exec unshare --user --map-user="$uid" --map-group="$gid" -- "$@"
+"""
+
+
+class PoorJar(jars.Jar):
+    def argv(self, command, policy, report):
+        uid, gid = str(self.identity.uid), str(self.identity.gid)
+        poor = ["/usr/bin/unshare", "--user", "--map-root-user", "/bin/sh", "-c", POOR_HOST, "sh", uid, gid]
+        return [*poor, *super().argv(command, policy, report)]
+
+
+# For want of what the other promises need; "processes" is the one that is tried.
+POOR = ["--network=none", "--timeout=2", "--accept-degraded=limits", "--accept-degraded=exceptions"]
+
+
+@pytest.mark.parametrize("identity", ["user"], indirect=True)
+@pytest.mark.parametrize("setting", ["control", "developer", "restricted"])
+def test_kills_init_to_survive_without_a_pid_namespace(identity, scene, setting, programs):
+    """Whatever the plan says of processes there: the timeout ends all."""
+    mark = "mark-" + secrets.token_hex(8)
+    scene.on_exit(end_all, mark)
+    program = scene.file("37_kill_init", programs.path("37_kill_init").read_bytes(), mode=0o755)
+    if setting == "control":
+        runner = jars.Outside(scene)
+        runner.prefix = ("/usr/bin/timeout", "--foreground", "2")
+    else:
+        runner = PoorJar(scene, setting)
+    run = runner.run([program, mark], policy=POOR)
+    assert run.exit == jars.TIMED_OUT, run
+    left = bool(jars.processes_with(mark))
+    assert left == (setting == "control"), run
+    if setting == "restricted":
+        assert "processes" not in jars.losses(run.report), run
+        assert "ESCAPED" not in run.stdout, run
+
+
+@attack(37, "processes", control="")
+@pytest.mark.parametrize("signal_name", ["STOP", "TSTP"])
+@pytest.mark.parametrize("terminal", ["none", "whole"])
+def test_stops_itself_to_survive_the_timeout(attacker, signal_name, terminal):
+    """No control: the timeout is belljar's. With a terminal and no shell to continue it."""
+    master, slave = pty.openpty()
+    attacker.scene.on_exit(os.close, master)
+    attacker.scene.on_exit(os.close, slave)
+    attacker.scene.identity.own(os.ttyname(slave))
+
+    def session():
+        os.setsid()
+        fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+
+    stdio = dict.fromkeys(("stdin", "stdout", "stderr"), slave) if terminal == "whole" else {}
+    process = attacker.runner.start(
+        ["/bin/sh", "-c", f"kill -{signal_name} $$; exec sleep 20"], policy=["--timeout=1"],
+        start_new_session=False, preexec_fn=session, **stdio,
+    )  # fmt: skip
+    attacker.scene.on_exit(process.kill)
+    process.communicate(timeout=8)
+    assert process.returncode == jars.TIMED_OUT
+
+
 @attack(24, "files", control="")
 def test_leaves_nothing_on_the_host(attacker):
     """No control: this is about what belljar itself makes. No files, mounts or cgroups remain."""
@@ -154,7 +239,11 @@ def test_fork_bomb(attacker):
     assert not jars.processes_with(mark)
 
 
-MEMORY = ["heap", "private", "shared", "sysv", "sysv_detached", "memfd", "/tmp", "/dev/shm", "family"]
+MEMORY = [
+    "heap", "private", "shared", "sysv", "sysv_detached", "memfd", "/tmp", "/dev/shm", "family",
+    "shared_dropped", "shared_shrunk", "zero_shrunk", "sysv_dropped", "page_tables", "queues",
+    "semaphores",
+]  # fmt: skip
 
 
 @attack(36, "limits", lost=["memory is limited for each process"])
@@ -166,7 +255,9 @@ def test_has_more_memory_than_the_limit(attacker, how):
         for line in run.stdout.splitlines():
             if line.startswith("segment "):
                 remove_segment(int(line.split()[1]))
-    attacker.verdict(findings(run) or {"memory": "killed"})
+    # Only a cgroup counts these, and only where limits are required are they refused.
+    loss = "memfds, or in shared mappings" if how in ("memfd", "shared_shrunk", "zero_shrunk") else ""
+    attacker.verdict(findings(run) or {"memory": "killed"}, loss=loss)
 
 
 def remove_segment(identifier: int) -> None:
@@ -181,8 +272,9 @@ def test_has_more_descriptors_than_the_limit(attacker):
 
 
 @attack(36, "limits")
-def test_uses_more_processor_time_than_the_limit(attacker):
-    run = attacker.run("36_cpu", "4", policy=["--max-cpu-secs=1"], may_end_early=True)
+@pytest.mark.parametrize("how", ["alone", "children", "children_left"])
+def test_uses_more_processor_time_than_the_limit(attacker, how):
+    run = attacker.run("36_cpu", "4", how, policy=["--max-cpu-secs=1"], may_end_early=True)
     attacker.verdict(findings(run) or {"cpu": "killed"})
 
 
@@ -193,6 +285,17 @@ def test_reason_for_being_out_of_memory_is_clear(attacker, how):
     run = attacker.run("36_memory", how, "400", policy=CAPS, may_end_early=True)
     if "done" not in run.stdout:
         assert "memory" in run.stderr.lower() or "memory" in str(run.report).lower(), run
+
+
+@pytest.mark.parametrize("identity", ["user"], indirect=True)
+@pytest.mark.parametrize("setting", ["control", "developer", "public-bot"])
+def test_uses_up_the_callers_inotify_instances(identity, scene, setting, programs):
+    """An ordinary user's alone: a guest of root's has a uid, and an account, of its own."""
+    scene.file("36_watches", programs.path("36_watches").read_bytes(), mode=0o755)
+    runner = jars.Outside(scene) if setting == "control" else jars.Jar(scene, setting)
+    run = runner.run(["./36_watches", "40"])
+    assert "done" in run.stdout, run
+    assert ("ESCAPED watches" in run.stdout) == (setting == "control"), run
 
 
 # ----------------------------------------------------------------- 39: orphans

@@ -151,3 +151,11 @@ def test_the_cap_on_processes_holds(host):
     if not starts(found, "developer"):
         return
     assert found["processes"]["out"] and int(found["processes"]["out"][0]) <= 20, found["processes"]
+
+
+def test_the_cap_on_processor_time_is_on_the_sum(host):
+    config, user, found = host
+    if not starts(found, "developer") or "not kept here: limits" in found["developer"]["err"]:
+        return
+    assert "burnt" not in found["busy"]["out"], found["busy"]
+    assert "CPU time" in found["busy"]["err"], found["busy"]

@@ -9,6 +9,9 @@ int main(void) {
   attempt("mknodat_char", mknodat(AT_FDCWD, "made-char-at", S_IFCHR | 0666, makedev(1, 7)));
   attempt("mknod_in_tmp", mknod("/tmp/belljar-made-char", S_IFCHR | 0666, makedev(1, 7)));
   unlink("/tmp/belljar-made-char");
+  // A rename that leaves a character device 0:0 in the old place.
+  close(open("made-whiteout", O_WRONLY | O_CREAT, 0644));
+  attempt("whiteout", renameat2(AT_FDCWD, "made-whiteout", AT_FDCWD, "moved", RENAME_WHITEOUT));
   attempt("open_planted_node", open("node", O_RDONLY));
 
   // What a machine usually has; those that it lacks the control names too.

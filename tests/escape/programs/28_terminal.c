@@ -20,5 +20,8 @@ int main(void) {
   attempt_harmless("tioclinux", ioctl(0, TIOCLINUX, &subcode), ENOTTY);
   attempt_harmless("tioclinux_high_bits",
                    syscall(SYS_ioctl, 0, 0x100000000ull | TIOCLINUX, &subcode), ENOTTY);
+  // After this nobody else can open the terminal.
+  attempt("tiocexcl", ioctl(0, TIOCEXCL));
+  ioctl(0, TIOCNXCL);
   return done();
 }

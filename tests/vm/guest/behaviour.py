@@ -3,7 +3,7 @@
 
 For each profile: does it start, may the guest write its workdir, read a secret beside
 it, empty that secret, see a process of the host, reach a listener of the host; and what
-ends a guest that takes too much memory or too many processes.
+ends a guest that takes too much memory, processor time or too many processes.
 """
 import json
 import os
@@ -74,6 +74,10 @@ def main():
         many = "import os, time\nn = 0\ntry:\n  for _ in range(200):\n    n += 1\n    if os.fork() == 0:\n      time.sleep(5); os._exit(0)\nexcept OSError: pass\nprint(n)"
         found["processes"] = belljar(
             "developer", "python3", "-c", many, flags=["--max-procs=20"], cwd=work)
+        # One after the other, each within the limit: only the sum over the jar is not.
+        busy = "import os, time\nfor _ in range(12):\n  if os.fork() == 0:\n    while time.process_time() < 0.5: pass\n    os._exit(0)\n  os.wait()\nprint('burnt')"
+        found["busy"] = belljar(
+            "developer", "python3", "-c", busy, flags=["--max-cpu-secs=2"], cwd=work)
         doctor = subprocess.run([BELLJAR, "doctor", "--json"], capture_output=True, text=True)
         found["doctor"] = json.loads(doctor.stdout)
     finally:

@@ -1,0 +1,35 @@
+#include "launcher/terminal.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <string>
+
+namespace belljar::launcher {
+namespace {
+
+// Asked of any other terminal, and of what is none, this fails.
+bool is_terminal_of_this_session(int fd) { return ::tcgetpgrp(fd) >= 0; }
+
+}  // namespace
+
+Result<GuestStdio> GuestStdio::of(const Command& command) {
+  GuestStdio stdio;
+  stdio.fds_ = command.stdio_fds;
+  if (command.has_terminal) return stdio;
+  for (std::size_t i = 0; i < 3; ++i) {
+    int& fd = stdio.fds_[i];
+    if (!is_terminal_of_this_session(fd)) continue;
+    if (i == 0) {
+      stdio.own_[i] = TRY(open_path("/dev/null", O_RDONLY));
+    } else {
+      const std::string again = "/proc/self/fd/" + std::to_string(fd);
+      stdio.own_[i] = Fd(::open(again.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC));
+      if (!stdio.own_[i]) continue;  // after su: it belongs to somebody else
+    }
+    fd = stdio.own_[i].get();
+  }
+  return stdio;
+}
+
+}  // namespace belljar::launcher
