@@ -5,7 +5,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 # The folders stay apart for the dependency rule; who installs the library gets one.
-set(folders belljar_base belljar_policy belljar_layers belljar_plan belljar_launcher)
+set(folders belljar_base belljar_policy belljar_layers belljar_broker belljar_plan belljar_launcher)
 list(TRANSFORM folders REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
 add_library(belljar_merged STATIC ${objects})
 set_target_properties(belljar_merged PROPERTIES
@@ -13,7 +13,7 @@ set_target_properties(belljar_merged PROPERTIES
   EXPORT_NAME belljar
   LINKER_LANGUAGE CXX)
 target_compile_features(belljar_merged INTERFACE cxx_std_23)
-# The export must not name what is only here: boost's library is found by the config.
+# The export must not name what is only here: libraries of others are found by the config.
 target_include_directories(belljar_merged INTERFACE
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 

@@ -2,13 +2,17 @@
 # Installs the Debian packages that are missing: setup.sh build|test|check
 set -euo pipefail
 
-build=(g++ cmake ninja-build python3 libseccomp-dev libboost-json1.81-dev libfmt-dev libtomlplusplus-dev)
+build=(g++ cmake ninja-build python3 libseccomp-dev libboost-json1.81-dev libfmt-dev libtomlplusplus-dev
+       libc-ares-dev libidn2-dev libunistring-dev)
 test=(libgtest-dev libgmock-dev python3-pytest util-linux procps passwd)
 # What the compatibility tests run inside a jar, and what the virtual machines are made of.
 test+=(git gcc libc6-dev make python3-venv default-jdk-headless nodejs npm cargo rsync less tar
        findutils bsdutils iproute2 strace)
 test+=(qemu-system-x86 busybox-static e2fsprogs fakeroot mount mawk netbase ca-certificates cpio
        ncurses-bin bubblewrap)
+# What the network tests serve and fetch with. None of these starts a service.
+test+=(curl dropbear-bin golang-go musl-tools nghttp2-server openssh-client openssl python3-pip
+       python3-pytest-xdist python3-requests redis-tools wget)
 check=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev)
 
 case "${1:-build}" in
@@ -23,6 +27,7 @@ have() {
   case "$1" in
     nodejs) [[ -x /usr/bin/node ]] ;;
     npm) [[ -x /usr/bin/npm ]] ;;
+    golang-go) [[ -x /usr/bin/go || -x /usr/local/go/bin/go ]] ;;
     default-jdk-headless) [[ -x /usr/bin/javac ]] ;;
     *) [[ "$(dpkg-query -W -f='${db:Status-Abbrev}' "$1" 2>/dev/null)" == ii* ]] ;;
   esac

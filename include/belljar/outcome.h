@@ -38,6 +38,21 @@ struct Kept {
   bool operator==(const Kept&) const = default;
 };
 
+// What was decided about a connection, a datagram's way or a name, with Network::hosts.
+struct NetworkEvent {
+  std::chrono::system_clock::time_point time;
+  int pid = 0;          // of the thread, as the host counts; 0: not known
+  std::string process;  // its program
+  std::string name;     // empty: it went by the address
+  std::string address;  // empty: the name was not resolved
+  std::uint16_t port = 0;
+  std::string protocol;  // tcp, udp, dns
+  bool allowed = false;
+  std::string rule;         // that decided, as written; empty: none did
+  std::string why;          // it was denied
+  std::string would_allow;  // the rule that would
+};
+
 struct Outcome {
   Reason reason = Reason::exited;
   int code = 0;  // exit status, or signal number when it was a signal that ended it
@@ -51,6 +66,10 @@ struct Outcome {
   std::vector<Loss> losses;
   std::vector<std::string> limits_hit;
   std::vector<std::pair<std::string, std::chrono::microseconds>> phases;  // of the launch
+
+  // With Network::hosts, in order; what is beyond a large number is only counted.
+  std::vector<NetworkEvent> network;
+  std::uint64_t network_dropped = 0;
 
   // What it wrote, where the command asked for it to be kept.
   std::string out, err;

@@ -95,6 +95,13 @@ enum class Network {
   hosts,     // only the hosts named
 };
 
+// A port of the host's 127.0.0.1 that leads to a port of the guest's.
+struct Published {
+  std::uint16_t host_port = 0;
+  std::uint16_t port = 0;
+  bool operator==(const Published&) const = default;
+};
+
 struct Environment {
   bool everything = false;
   std::vector<std::string> pass;                         // names, `*` matches any run
@@ -126,7 +133,9 @@ struct Policy {
   std::vector<Promise> accepted;  // losses the caller accepts by name
   Files files;
   Network network = Network::none;
-  std::vector<std::string> hosts;  // with Network::hosts: the rules, as written
+  std::vector<std::string> hosts;       // with Network::hosts: the rules, as written
+  std::vector<std::string> deny_hosts;  // rules that win over those
+  std::vector<Published> publish;       // with Network::hosts or loopback
   Environment environment;
   Limits limits;
   Syscalls syscalls = Syscalls::allow_list;

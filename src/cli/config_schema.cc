@@ -55,6 +55,8 @@ json::object value_of(const Key& key) {
                     list_of({{"type", "string"}, {"pattern", "^[^=]+="}}));
     case Kind::mounts:
       return list_of({{"type", "string"}, {"pattern", "^[^:]+:.+"}});
+    case Kind::ports:
+      return list_of({{"type", "string"}, {"pattern", "^[1-9][0-9]{0,4}:[1-9][0-9]{0,4}$"}});
     case Kind::paths:
     case Kind::globs:
     case Kind::hosts:
@@ -97,9 +99,12 @@ json::object task_keys() {
 json::object config_schema() {
   json::object schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                          {"title", "belljar.toml"}};
-  for (const auto& member : table_of({{"sandbox", table_of(policy_keys())},
-                                      {"profiles", tables_of(table_of(profile_keys()))},
-                                      {"tasks", tables_of(table_of(task_keys()))}}))
+  for (const auto& member :
+       table_of({{"sandbox", table_of(policy_keys())},
+                 {"profiles", tables_of(table_of(profile_keys()))},
+                 {"tasks", tables_of(table_of(task_keys()))},
+                 {"net_groups", described(tables_of(list_of(text())),
+                                          "rules about hosts that @NAME stands for")}}))
     schema[member.key()] = member.value();
   return schema;
 }

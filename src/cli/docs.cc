@@ -44,7 +44,9 @@ std::string_view form(Kind kind) {
     case Kind::globs:
       return "paths; `*` `?` `[]` `**` match";
     case Kind::hosts:
-      return "hosts";
+      return "rules about hosts, or `@GROUP`";
+    case Kind::ports:
+      return "pairs of ports";
     case Kind::names:
       return "names; `*` matches";
     case Kind::assignments:

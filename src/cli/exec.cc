@@ -75,6 +75,8 @@ void print_phases(const Outcome& outcome) {
     print_detail("launch: " + phase + " " + std::to_string(time.count()) + " µs");
 }
 
+void print_event(const NetworkEvent& event) { print_detail("network: " + in_words(event)); }
+
 }  // namespace
 
 Status check_workdir(const Loaded& loaded, const Caller& caller) {
@@ -126,13 +128,14 @@ Result<int> run_loaded(const Run& request) {
     view = view_of(plan);
     return announce(plan);
   };
-  Outcome outcome =
-      TRY(launcher::run(policy, caller, command, {.forward_signals = true}, remember));
+  const launcher::Supervision supervision{.forward_signals = true, .on_network = print_event};
+  Outcome outcome = TRY(launcher::run(policy, caller, command, supervision, remember));
   print_phases(outcome);
   if (outcome.reason == Reason::not_started)
     print_error(not_started(request.command[0], outcome.exec_error, view));
   if (std::string words = last_words(policy, outcome); !words.empty())
     print_error({.what = words, .err = 0, .hint = {}});
+  for (const std::string& line : denials(outcome.network)) print_error({.what = line});
   if (!request.report.empty())
     // The guest has run: how it ended must not be lost for this.
     if (Status written = write_report(request.report, policy, outcome); !written)

@@ -163,6 +163,7 @@ bool is_repeatable(Kind kind) {
     case Kind::paths:
     case Kind::globs:
     case Kind::hosts:
+    case Kind::ports:
     case Kind::names:
     case Kind::assignments:
     case Kind::mounts:

@@ -34,6 +34,10 @@ constexpr std::string_view kTail = R"(
 # run = "make test"
 # depends = []
 # deny_net = true
+
+# Rules about hosts under one name, for allow_net = ["@registries"].
+# [net_groups]
+# registries = ["registry.example", "*.cdn.example:443"]
 )";
 
 std::string example(const Key& key) {

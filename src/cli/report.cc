@@ -18,6 +18,27 @@ namespace {
 
 namespace json = boost::json;
 
+// A guest that tries every address must not fill the terminal.
+constexpr std::size_t kMostDenials = 5;
+
+json::object to_json(const NetworkEvent& event) {
+  using std::chrono::milliseconds;
+  json::object result;
+  result["time_ms"] =
+      std::chrono::duration_cast<milliseconds>(event.time.time_since_epoch()).count();
+  result["pid"] = event.pid;
+  result["process"] = event.process;
+  result["name"] = event.name;
+  result["address"] = event.address;
+  result["port"] = event.port;
+  result["protocol"] = event.protocol;
+  result["allowed"] = event.allowed;
+  result["rule"] = event.rule;
+  result["why"] = event.why;
+  if (!event.allowed) result["would_allow"] = event.would_allow;
+  return result;
+}
+
 json::object to_json(const Policy& policy, const Outcome& outcome) {
   json::object report;
   report["schema_version"] = 1;
@@ -36,6 +57,11 @@ json::object to_json(const Policy& policy, const Outcome& outcome) {
   report["limits_hit"] = json::array(outcome.limits_hit.begin(), outcome.limits_hit.end());
   report["enforced"] = promises_to_json(outcome.kept);
   report["losses"] = losses_to_json(outcome.losses);
+  if (policy.network == Network::hosts) {
+    json::array& events = report["network"].emplace_array();
+    for (const NetworkEvent& event : outcome.network) events.push_back(to_json(event));
+    report["network_dropped"] = outcome.network_dropped;
+  }
   json::object& phases = report["launch_us"].emplace_object();
   for (const auto& [phase, time] : outcome.phases) phases[phase] = time.count();
   return report;
@@ -107,6 +133,42 @@ bool is_filtered(const Outcome& outcome) {
 }
 
 }  // namespace
+
+std::string in_words(const NetworkEvent& event) {
+  std::string text = event.allowed ? "allowed " : "denied ";
+  text.append(event.name);
+  if (!event.address.empty()) {
+    const std::string place = event.address.find(':') == event.address.npos
+                                  ? event.address
+                                  : "[" + event.address + "]";
+    const std::string port = ":" + std::to_string(event.port);
+    text.append(event.name.empty() ? place + port : port + " at " + event.address);
+  }
+  text.append(" (").append(event.protocol);
+  if (!event.process.empty()) text.append(", by ").append(event.process);
+  text.append(")");
+  if (event.allowed) return event.rule.empty() ? text : text + " by " + event.rule;
+  text.append(": ").append(event.why);
+  if (!event.would_allow.empty())
+    text.append("; --allow-net=").append(event.would_allow).append(" would allow it");
+  return text;
+}
+
+std::vector<std::string> denials(const std::vector<NetworkEvent>& events) {
+  std::vector<std::string> lines;
+  std::size_t more = 0;
+  for (const NetworkEvent& event : events) {
+    if (event.allowed) continue;
+    std::string line = in_words(event);
+    if (std::ranges::find(lines, line) != lines.end()) continue;
+    if (lines.size() < kMostDenials)
+      lines.push_back(std::move(line));
+    else
+      ++more;
+  }
+  if (more > 0) lines.push_back("denied " + std::to_string(more) + " more (--report lists them)");
+  return lines;
+}
 
 std::string last_words(const Policy& policy, const Outcome& outcome) {
   const Limits& limits = policy.limits;

@@ -105,6 +105,9 @@ std::string summary(const Policy& policy) {
   text += ", network ";
   text += name(policy.network);
   for (const std::string& host : policy.hosts) text.append(" ").append(host);
+  for (const std::string& host : policy.deny_hosts) text.append(" not ").append(host);
+  for (const Published& pair : policy.publish)
+    text += ", port " + std::to_string(pair.port) + " at " + std::to_string(pair.host_port);
   text.append(", ").append(writes(policy.files));
   if (policy.limits.memory_mb) text += ", " + std::to_string(*policy.limits.memory_mb) + " MB";
   if (policy.limits.timeout) text += ", " + std::to_string(policy.limits.timeout->count()) + " ms";
@@ -117,6 +120,10 @@ json::object policy_to_json(const Policy& policy) {
   object["mode"] = name(policy.mode);
   object["network"] = name(policy.network);
   object["hosts"] = strings(policy.hosts);
+  object["deny_hosts"] = strings(policy.deny_hosts);
+  json::array& publish = object["publish"].emplace_array();
+  for (const Published& pair : policy.publish)
+    publish.push_back({{"host_port", pair.host_port}, {"port", pair.port}});
   object["files"] = files_to_json(policy.files);
   object["environment"] = environment_to_json(policy.environment);
   object["limits"] = limits_to_json(policy.limits);

@@ -16,9 +16,19 @@ namespace belljar::launcher {
 namespace {
 
 void wait_for_parent(int go_fd, const Child& child) noexcept {
-  if (go_fd < 0) return;
   std::uint64_t go = 0;
   child.must(::read(go_fd, &go, sizeof go) == sizeof go, "wait for the id maps");
+}
+
+// From the first connect on the broker must be there. It takes its descriptors out of this
+// process itself: sending them is one of the calls that would wait for it.
+void wait_for_broker(const Entry& entry, int listener_fd, const Child& child) noexcept {
+  const protocol::Header header{protocol::Kind::listening, 0,
+                                static_cast<std::uint32_t>(listener_fd), 0};
+  child.must(::write(protocol::kControlFd, &header, sizeof header) == sizeof header,
+             "call the broker");
+  std::uint64_t go = 0;
+  child.must(::read(entry.go_fd, &go, sizeof go) == sizeof go, "wait for the broker");
 }
 
 }  // namespace
@@ -39,7 +49,7 @@ void enter(const Entry& entry) noexcept {
   PhaseClock& clock = *entry.phases;
   clock.mark("clone");
 
-  wait_for_parent(entry.go_fd, child);
+  if (entry.jar_uid_comes) wait_for_parent(entry.go_fd, child);
   if (plan.identity) identity::apply(*plan.identity, entry.jar_uid, child);
   clock.mark("identity");
 
@@ -48,7 +58,7 @@ void enter(const Entry& entry) noexcept {
   // Beyond this point the host's files cannot be reached by path.
 
   if (plan.watchdog) hand_out_counters(entry.control_fd, child);
-  if (plan.net) net::apply(*plan.net, child);
+  if (plan.net) net::apply(*plan.net, *entry.doors, child);
   clock.mark("net");
 
   process::apply(child);
@@ -63,16 +73,20 @@ void enter(const Entry& entry) noexcept {
   // Only now, because a small limit on descriptors would stop the steps above.
   process::keep_only({{entry.control_fd, protocol::kControlFd},
                       {entry.supervisor_fd, protocol::kSupervisorFd},
-                      {children_fd, protocol::kChildrenFd}},
+                      {children_fd, protocol::kChildrenFd},
+                      {entry.sockets_fd, protocol::kSocketsFd}},
                      child);
   rlimit::apply(plan.rlimit, child);
   clock.mark("limits");
 
+  const int listener_fd = plan.notify ? notify::apply(*plan.notify, child) : -1;
   // seccomp goes last: anything after it would have to be allowed to the guest.
   if (plan.seccomp) seccomp::apply(*plan.seccomp, child);
   clock.mark("seccomp");
 
-  const char* const arguments[] = {"belljar-init", plan.pid_namespace ? "1" : "0", nullptr};
+  if (plan.notify) wait_for_broker(entry, listener_fd, child);
+  const char* const arguments[] = {"belljar-init", plan.pid_namespace ? "1" : "0",
+                                   plan.notify ? "1" : "0", nullptr};
   const char* const environment[] = {nullptr};
   ::syscall(SYS_execveat, entry.init_fd, "", arguments, environment, AT_EMPTY_PATH);
   child.die(errno, "execute init");

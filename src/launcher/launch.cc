@@ -127,6 +127,13 @@ std::string home_of(const std::vector<std::string>& environment) {
   return "/";
 }
 
+// Lets the child go on, which waits for us.
+Status release(int go_fd) {
+  const std::uint64_t go = 1;
+  if (::write(go_fd, &go, sizeof go) < 0) return fail("release the child", errno);
+  return {};
+}
+
 // Root's part after the clone: now the jar has a pid, and so a uid.
 Status name_the_jar(Entry& entry, pid_t init, const UserLines& lines, int go_fd) {
   entry.jar_uid = identity::kFirstJarUid + static_cast<uid_t>(init);
@@ -138,9 +145,7 @@ Status name_the_jar(Entry& entry, pid_t init, const UserLines& lines, int go_fd)
   if (plan.view)
     until_released.emplace(
         TRY(view::show_as_owned_by(*plan.view, entry.jar_uid, entry.late.trees)));
-  const std::uint64_t go = 1;
-  if (::write(go_fd, &go, sizeof go) < 0) return fail("release the child", errno);
-  return {};
+  return release(go_fd);
 }
 
 void enter_clone(void* entry) { enter(*static_cast<const Entry*>(entry)); }
@@ -182,34 +187,66 @@ Status wait_for_child(const News& news) {
   }
 }
 
-// Until init says that it is there, the child may be using our memory.
-Status wait_until_ready(const News& news, std::optional<Watchdog>* watchdog, int init) {
+// What the child says next must be this.
+Result<std::uint32_t> expect(Kind kind, const News& news) {
   TRY(wait_for_child(news));
-  if (watchdog != nullptr) {
-    *watchdog = TRY(Watchdog::receive(news.control_fd, init));
-    TRY(wait_for_child(news));
-  }
   protocol::Header header{};
   ssize_t n = retry([&] { return ::recv(news.control_fd, &header, sizeof header, MSG_DONTWAIT); });
-  if (n != sizeof header || header.kind != Kind::ready)
+  if (n != sizeof header || header.kind != kind)
     return std::unexpected(setup_error(news.error_fd));
-  return {};
+  return header.value;
+}
+
+// A descriptor of the child's, by its number there.
+Result<Fd> take_from(int pidfd, int number) {
+  Fd fd(static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd, number, 0)));
+  if (!fd)
+    return fail("take a descriptor out of the jar", errno,
+                errno == EPERM ? "kernel.yama.ptrace_scope must be below 3" : "");
+  return fd;
+}
+
+// The broker begins before init does, so that no connection is missed.
+Result<std::unique_ptr<broker::Broker>> start_broker(const Plan& plan, const News& news,
+                                                     BrokerParts& parts) {
+  const std::uint32_t listener = TRY(expect(Kind::listening, news));
+  broker::Doors taken;
+  taken.notifications = TRY(take_from(news.pidfd, static_cast<int>(listener)));
+  taken.dns_udp = TRY(take_from(news.pidfd, parts.doors.dns_udp_fd));
+  taken.dns_tcp = TRY(take_from(news.pidfd, parts.doors.dns_tcp_fd));
+  taken.sockets = std::move(parts.sockets);
+  return broker::Broker::start(plan.policy, *plan.rules, std::move(taken), parts.on_event);
 }
 
 }  // namespace
 
-Result<Jar> Jar::start(const Plan& plan, const Command* first) {
+Result<Jar> Jar::start(const Plan& plan, const Command* first, const broker::OnEvent& on_event) {
   Jar jar;
   jar.phases_ = std::make_unique<PhaseClock>();
   jar.environment_ = plan.environment;
   jar.workdir_ = plan.layout.workdir;
   jar.pid_namespace_ = plan.pid_namespace;
   jar.other_uid_ = plan.identity && plan.identity->root;
-  TRY(jar.launch(plan, first));
+  TRY(jar.launch(plan, first, on_event));
   return jar;
 }
 
-Status Jar::launch(const Plan& plan, const Command* first) {
+// Until init says that it is there, the child may be using our memory.
+Status Jar::wait_until_ready(const Plan& plan, int error_fd, BrokerParts parts) {
+  const News news{error_fd, control_.get(), init_pidfd_.get()};
+  if (plan.watchdog) {
+    TRY(wait_for_child(news));
+    watchdog_ = TRY(Watchdog::receive(news.control_fd, plan.outside_proc ? init_ : 0));
+  }
+  if (plan.notify) {
+    broker_ = TRY(start_broker(plan, news, parts));
+    TRY(release(parts.go_fd));
+  }
+  TRY(expect(Kind::ready, news));
+  return {};
+}
+
+Status Jar::launch(const Plan& plan, const Command* first, const broker::OnEvent& on_event) {
   phases_->mark("begin");
   int sockets[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) < 0)
@@ -221,7 +258,14 @@ Status Jar::launch(const Plan& plan, const Command* first) {
   Fd self =
       TRY(keep_high(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)), "pidfd_open"));
   Fd go;
-  if (other_uid_) go = TRY(keep_high(::eventfd(0, EFD_CLOEXEC), "eventfd"));
+  if (other_uid_ || plan.notify) go = TRY(keep_high(::eventfd(0, EFD_CLOEXEC), "eventfd"));
+  Fd broker_end, sockets_end;
+  if (plan.notify) {
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) < 0)
+      return fail("socketpair", errno);
+    broker_end = Fd(sockets[0]);
+    sockets_end = TRY(keep_high(sockets[1], "keep the broker's socket"));
+  }
 
   Fd terminal;
   if (first != nullptr && first->has_terminal)
@@ -241,16 +285,20 @@ Status Jar::launch(const Plan& plan, const Command* first) {
   Trees trees(plan.view ? plan.view->ops.size() : 0);
   if (other_uid_ && plan.view) TRY(trees.open(*plan.view));
 
+  net::Doors doors;
   Entry entry{.plan = &plan,
               .late = {.trees = trees.slots(), .user = {}, .group = {}},
               .jar_uid = 0,
               .error_fd = error.write.get(),
-              .go_fd = other_uid_ ? go.get() : -1,
+              .jar_uid_comes = other_uid_,
+              .go_fd = go.get(),
               .control_fd = init_end.get(),
               .supervisor_fd = self.get(),
+              .sockets_fd = sockets_end.get(),
               .init_fd = TRY(init_program()),
               .terminal_fd = terminal.get(),
-              .phases = phases_.get()};
+              .phases = phases_.get(),
+              .doors = &doors};
   using Stack = std::array<std::byte, 64 << 10>;
   auto stack = std::make_unique_for_overwrite<Stack>();
   clone_args args{};
@@ -272,10 +320,11 @@ Status Jar::launch(const Plan& plan, const Command* first) {
   Status status;
   if (other_uid_) status = name_the_jar(entry, init_, lines, go.get());
   init_end.reset();
+  sockets_end.reset();
   error.write.reset();
   if (status)
-    status = wait_until_ready({error.read.get(), control_.get(), pidfd},
-                              plan.watchdog ? &watchdog_ : nullptr, plan.outside_proc ? init_ : 0);
+    status = wait_until_ready(plan, error.read.get(),
+                              {doors, go.get(), std::move(broker_end), on_event});
   if (!status) {
     end();  // before the memory that the child may still use goes
     return status;
@@ -298,6 +347,7 @@ Jar& Jar::operator=(Jar&& other) noexcept {
   std::swap(watchdog_, other.watchdog_);
   std::swap(pid_namespace_, other.pid_namespace_);
   std::swap(other_uid_, other.other_uid_);
+  std::swap(broker_, other.broker_);
   std::swap(hung_up_, other.hung_up_);
   std::swap(next_id_, other.next_id_);
   return *this;
@@ -371,6 +421,7 @@ rusage Jar::end() {
   });
   init_ = -1;
   init_pidfd_.reset();
+  if (broker_) broker_->stop();
   return used;
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "broker/broker.h"
 #include "launcher/enter.h"
 #include "launcher/protocol.h"
 #include "launcher/watchdog.h"
@@ -35,10 +36,20 @@ struct Event {
   std::uint32_t value;
 };
 
+// What a broker begins with, besides what it takes out of the jar.
+struct BrokerParts {
+  const net::Doors& doors;
+  int go_fd;
+  Fd sockets;
+  const broker::OnEvent& on_event;
+};
+
 class Jar {
  public:
-  // With `first`, its request is waiting when init wakes up.
-  static Result<Jar> start(const Plan& plan, const Command* first = nullptr);
+  // With `first`, its request is waiting when init wakes up. `on_event` hears what the
+  // broker decides, on the broker's thread.
+  static Result<Jar> start(const Plan& plan, const Command* first = nullptr,
+                           const broker::OnEvent& on_event = {});
   Jar(Jar&&) noexcept;
   Jar& operator=(Jar&&) noexcept;
   Jar(const Jar&) = delete;
@@ -62,6 +73,7 @@ class Jar {
   const cgroup::Group& group() const { return group_; }
   const PhaseClock& phases() const { return *phases_; }
   std::optional<Watchdog>& watchdog() { return watchdog_; }
+  broker::Broker* broker() { return broker_.get(); }
   bool has_watchdog() const { return watchdog_.has_value(); }
 
   // Ends everything inside and returns what it used.
@@ -71,7 +83,8 @@ class Jar {
 
  private:
   Jar() = default;
-  Status launch(const Plan& plan, const Command* first);
+  Status launch(const Plan& plan, const Command* first, const broker::OnEvent& on_event);
+  Status wait_until_ready(const Plan& plan, int error_fd, BrokerParts parts);
   Status send(protocol::Kind kind, std::uint32_t id, std::uint32_t value);
 
   std::vector<std::string> environment_;
@@ -82,6 +95,7 @@ class Jar {
   cgroup::Group group_;
   std::unique_ptr<PhaseClock> phases_;
   std::optional<Watchdog> watchdog_;
+  std::unique_ptr<broker::Broker> broker_;
   bool pid_namespace_ = false;
   bool other_uid_ = false;  // than the caller's
   bool hung_up_ = false;    // init has; but a fork of the caller's may hide that

@@ -239,6 +239,7 @@ void Live::end_for(std::optional<Reason> reason) {
     if (reason) task.outcome.reason = *reason;
     task.outcome.peak_memory_kb = watch_.peak_memory_kb();
     if (one_command_) add_usage(task.outcome, used, jar_);
+    if (one_command_) add_network(task.outcome, jar_);
     finish(task, &jar_.group());
   }
   jar_.release_group();

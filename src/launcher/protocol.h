@@ -14,6 +14,7 @@ namespace belljar::protocol {
 inline constexpr int kControlFd = 3;
 inline constexpr int kSupervisorFd = 4;  // a pidfd: readable when the supervisor has ended
 inline constexpr int kChildrenFd = 5;    // /proc/…/children, where there is no pid namespace
+inline constexpr int kSocketsFd = 6;     // where the broker asks for sockets, if there is one
 
 enum class Kind : std::uint32_t {
   // to init
@@ -22,6 +23,7 @@ enum class Kind : std::uint32_t {
   signal_all,  // value: the signal, for everything in the jar but init
   foreground,  // give the terminal to the group of `id` and let it continue
   // from init
+  listening,  // value: the descriptor of the notifications, before init is executed
   ready,
   started,
   failed,   // value: errno of exec
@@ -46,6 +48,14 @@ struct Spawn {
   std::uint16_t takes_terminal;
   std::uint16_t leads;  // the jar ends when this process does
 };
+
+// On kSocketsFd. The answer is one byte with the descriptors, or 0 bytes of them: none
+// could be made.
+struct SocketRequest {
+  std::int32_t family;
+  std::int32_t type;
+};
+inline constexpr int kSocketsAtOnce = 4;
 
 inline constexpr std::uint32_t kMaxPayload = 8U << 20;  // the kernel's own limit is 6 MiB
 

@@ -6,12 +6,12 @@
 namespace belljar::launcher {
 
 Result<Started> start(const Policy& policy, const Caller& caller, Host& host, const Command* first,
-                      const AboutToRun& about_to_run) {
+                      const AboutToRun& about_to_run, const broker::OnEvent& on_event) {
   for (;;) {
     Plan plan = TRY(resolve(policy, host, caller));
     TRY(refuse_lost_promises(plan));
     TRY(about_to_run(plan));
-    Result<Jar> jar = Jar::start(plan, first);
+    Result<Jar> jar = Jar::start(plan, first, on_event);
     if (jar) return Started{std::move(plan), std::move(*jar)};
     if (host.measured) return std::unexpected(jar.error());
     host = probe_host(caller);

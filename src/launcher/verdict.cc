@@ -84,6 +84,12 @@ void add_usage(Outcome& outcome, const rusage& used, const Jar& jar) {
                                 microseconds((clock.at[i] - clock.at[i - 1]) / 1000));
 }
 
+void add_network(Outcome& outcome, Jar& jar) {
+  if (jar.broker() == nullptr) return;
+  outcome.network = jar.broker()->events();
+  outcome.network_dropped = jar.broker()->dropped_events();
+}
+
 }  // namespace belljar::launcher
 
 namespace belljar {

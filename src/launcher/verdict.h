@@ -40,4 +40,7 @@ void add_felt_limits(Outcome& outcome, const Limits& limits);
 // What a whole jar used, and how its launch went.
 void add_usage(Outcome& outcome, const rusage& used, const Jar& jar);
 
+// What its broker decided.
+void add_network(Outcome& outcome, Jar& jar);
+
 }  // namespace belljar::launcher

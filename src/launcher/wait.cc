@@ -175,6 +175,7 @@ class Supervisor {
     add_felt_limits(outcome_, plan_.policy.limits);
     outcome_.kept = plan_.kept;
     outcome_.losses = plan_.losses;
+    add_network(outcome_, jar_);
     return std::move(outcome_);
   }
 
@@ -213,7 +214,7 @@ sigset_t supervised_signals() {
 Result<Outcome> run(const Policy& policy, const Caller& caller, const Command& command,
                     Supervision supervision, const AboutToRun& about_to_run) {
   Host host = assume_host();
-  Started started = TRY(start(policy, caller, host, &command, about_to_run));
+  Started started = TRY(start(policy, caller, host, &command, about_to_run, supervision.on_network));
   return supervise(started.plan, command, std::move(started.jar), supervision);
 }
 

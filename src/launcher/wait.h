@@ -11,6 +11,8 @@ struct Supervision {
   // share the terminal with it. For a program that is nothing but the supervisor;
   // needs the signals of `supervised_signals` blocked.
   bool forward_signals = false;
+  // Hears what the broker decides, at once and on another thread.
+  broker::OnEvent on_network = {};
 };
 
 // The signals a forwarding supervisor takes care of.

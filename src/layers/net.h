@@ -1,9 +1,9 @@
 // net: a network namespace of the jar's own.
 //
 // Defends against: reaching any address when the policy says none or loopback,
-// the host's own 127.0.0.1 and its abstract unix sockets included. Does not do:
-// network by name, which the broker adds. Needs Linux 3.0 and root or a user
-// namespace.
+// the host's own 127.0.0.1 and its abstract unix sockets included. For a network by
+// name it makes the place where the broker stands: it leads every address to the jar's
+// own loopback and opens port 53 there. Needs Linux 3.0 and root or a user namespace.
 #pragma once
 
 #include <optional>
@@ -22,10 +22,17 @@ struct Support {
 
 struct Plan {
   bool loopback_up = false;
+  bool by_name = false;  // every address leads to the loopback, where the broker waits
+};
+
+// What the broker serves: sockets in the jar's namespace, as the child numbers them.
+struct Doors {
+  int dns_udp_fd = -1;
+  int dns_tcp_fd = -1;
 };
 
 Support probe();
 std::optional<Plan> resolve(const Policy& policy, const Support& host);
-void apply(const Plan& plan, const Child& child) noexcept;
+void apply(const Plan& plan, Doors& doors, const Child& child) noexcept;
 
 }  // namespace belljar::net

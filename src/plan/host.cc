@@ -8,6 +8,7 @@ Host probe_host(const Caller& caller) {
           .net = net::probe(),
           .landlock = landlock::probe(),
           .seccomp = seccomp::probe(),
+          .notify = notify::probe(),
           .cgroup = cgroup::probe(),
           .measured = true};
 }
@@ -18,6 +19,7 @@ Host assume_host() {
           .net = {},
           .landlock = landlock::probe(),  // one system call
           .seccomp = {.filters = true},
+          .notify = {},
           .cgroup = cgroup::probe(),
           .measured = false};
 }

@@ -78,6 +78,7 @@ class Builder {
       TRY(make_mount_points(
           layout_, options_.make_folders ? MissingMountPoints::make : MissingMountPoints::leave));
     if (files_.reads == Reads::runtime) add_minimal_etc();
+    if (policy_.network == Network::hosts) lead_names_to_broker();
     if (root_ && options_.view) add_jar_user();
     std::ranges::stable_sort(layout_.places, {}, [](const Place& p) { return p.inside.size(); });
     return std::move(layout_);
@@ -333,6 +334,7 @@ class Builder {
       (void)add("/dev/shm", Access::write, "system", Asked::found);
     }
     (void)add("/dev/pts", Access::write, "system", Asked::found);
+    (void)add("/dev/ptmx", Access::write, "system", Asked::found);
     return {};
   }
 
@@ -428,6 +430,34 @@ class Builder {
     layout_.texts.push_back({"/etc/resolv.conf", ""});
     layout_.texts.push_back(
         {"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"});
+  }
+
+  // Names are the broker's. Those of the host's own file would lead to addresses that it
+  // has not given out, and other sources of names are not reached.
+  void lead_names_to_broker() {
+    set_text("/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n");
+    set_text("/etc/resolv.conf", "nameserver 127.0.0.1\noptions timeout:30 attempts:1\n");
+    std::string sources;
+    std::string_view rest;
+    const std::string hosts_own = read_text("/etc/nsswitch.conf").value_or("");
+    for (rest = hosts_own; !rest.empty();) {
+      const std::string_view line = rest.substr(0, rest.find('\n'));
+      rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+      if (!line.starts_with("hosts:")) sources.append(line).append("\n");
+    }
+    set_text("/etc/nsswitch.conf", sources + "hosts: files dns\n");
+  }
+
+  void set_text(const char* path, std::string text) {
+    // A link there (systemd-resolved's) may lead to where the guest sees nothing.
+    char* real = ::realpath(path, nullptr);
+    const std::string inside = files_.reads == Reads::runtime || real == nullptr ? path : real;
+    std::free(real);
+    auto known = std::ranges::find(layout_.texts, inside, &Text::inside);
+    if (known != layout_.texts.end())
+      known->content = std::move(text);
+    else
+      layout_.texts.push_back({inside, std::move(text)});
   }
 
   // The jar's uid has a name inside, as every user has.

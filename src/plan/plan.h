@@ -9,11 +9,13 @@
 
 #include "belljar/caller.h"
 #include "belljar/outcome.h"
+#include "broker/rules.h"
 #include "layers/cgroup.h"
 #include "layers/identity.h"
 #include "layers/landlock.h"
 #include "layers/layout.h"
 #include "layers/net.h"
+#include "layers/notify.h"
 #include "layers/rlimit.h"
 #include "layers/seccomp.h"
 #include "layers/view.h"
@@ -27,6 +29,7 @@ struct Host {
   net::Support net;
   landlock::Support landlock;
   seccomp::Support seccomp;
+  notify::Support notify;
   cgroup::Support cgroup;
   bool measured = false;  // found by trying; else assumed, and the launch will tell
 };
@@ -51,6 +54,8 @@ struct Plan {
   bool no_memfd = false;      // the filter refuses what the watchdog could not count
   std::optional<landlock::Plan> landlock;
   std::optional<seccomp::Plan> seccomp;
+  std::optional<notify::Plan> notify;
+  std::optional<broker::Rules> rules;  // with notify: what the broker goes by
   std::vector<std::string> environment;
   std::vector<Kept> kept;
   std::vector<Loss> losses;

@@ -46,6 +46,9 @@ class Judge {
          "Landlock stops neither stat, nor changes of mode, owner, times and attributes outside, nor "
          "calls to Unix sockets there",
          kGetNamespaces);
+    if (!plan_.outside_proc && !plan_.layout.whole_root)
+      plan_.warnings.emplace_back(
+          "without mounts of its own the guest has no /proc and no shared memory");
     if (plan_.outside_proc && !plan_.layout.whole_root)
       lose(Promise::files, false, "/dev/shm is the host's, and can be written", kGetNamespaces);
   }
@@ -67,6 +70,7 @@ class Judge {
       if (plan_.seccomp) layers.emplace_back("seccomp");
       if (plan_.landlock && plan_.landlock->handled_net != 0) layers.emplace_back("landlock");
     }
+    if (policy_.network == Network::hosts) return network_by_name(std::move(layers));
     const bool kept = plan_.net || (policy_.network == Network::none && plan_.seccomp);
     if (!kept)
       lose(Promise::network, true,
@@ -76,6 +80,21 @@ class Judge {
       lose(Promise::network, false, "there is no network namespace behind the filter",
            kGetNamespaces);
     if (kept) keep(Promise::network, std::move(layers));
+  }
+
+  void network_by_name(std::vector<std::string> layers) {
+    if (!plan_.net) {
+      lose(Promise::network, true, "a network by name needs a network namespace", kGetNamespaces);
+    } else if (!plan_.notify) {
+      lose(Promise::network, true, "a network by name needs seccomp notifications",
+           "Linux 5.6 or newer with CONFIG_SECCOMP_FILTER, and no other supervisor that has them");
+    } else if (!plan_.view) {
+      lose(Promise::network, true, "a network by name needs a resolv.conf of the jar's own",
+           kGetNamespaces);
+    } else {
+      layers.emplace_back("broker");
+      keep(Promise::network, std::move(layers));
+    }
   }
 
   void processes() {

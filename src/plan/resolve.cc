@@ -4,6 +4,7 @@
 #include "plan/layout.h"
 #include "plan/plan.h"
 #include "plan/promises.h"
+#include "policy/validate.h"
 
 namespace belljar {
 
@@ -18,9 +19,7 @@ std::uint64_t Plan::clone_flags() const {
 
 Result<Plan> resolve(const Policy& policy, const Host& host, const Caller& caller,
                      Purpose purpose) {
-  if (policy.network == Network::hosts)
-    return fail("allow_net: connections by host name are not enforced by this version", 0,
-                "use network = \"full\", \"loopback\" or \"none\"");
+  TRY(validate(policy));
   Plan plan;
   plan.policy = policy;
   plan.identity = TRY(identity::resolve(host.identity));
@@ -46,6 +45,8 @@ Result<Plan> resolve(const Policy& policy, const Host& host, const Caller& calle
   plan.no_memfd =
       policy.limits.memory_mb && !plan.cgroup && policy.need(Promise::limits) == Need::required;
   plan.seccomp = TRY(seccomp::resolve(policy, host.seccomp, {.no_memfd = plan.no_memfd}));
+  if (plan.net) plan.notify = notify::resolve(policy, host.notify);
+  if (policy.network == Network::hosts) plan.rules = TRY(broker::Rules::compile(policy));
   plan.environment = env::resolve(policy, caller.environment,
                                   {plan.layout.home, plan.layout.tmp, plan.layout.cache});
   plan.warnings = plan.layout.warnings;

@@ -47,8 +47,10 @@ Result<Project> read_project(const std::string& given, const ConfigPlaces& place
   const bool here = path.parent_path() == places.cwd;
   ConfigSource source{.file = here ? path.filename().string() : project.path,
                       .origin = {.folder = path.parent_path(), .home = places.home}};
-  if (user)
+  if (user) {
     for (const auto& [name, profile] : user->profiles) source.known_profiles.push_back(name);
+    source.known_groups = net_groups(*user);
+  }
   project.config = TRY(parse_config(text, source));
   project.trusted = is_trusted(TRY(read_trusted(places.trust_file)), project.path, project.hash);
   return project;

@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 
+#include "policy/net_rule.h"
+
 namespace belljar {
 namespace {
 
@@ -18,7 +20,8 @@ constexpr Key kKeys[] = {
     {"profile", "profile", 0, Kind::name, &Settings::profile, true, "NAME",
      "start from open, developer, restricted, public-bot, trusted-maintenance or one of your own"},
     {"network", "network", 0, Kind::choice, &Settings::network, true, "MODE",
-     "none: no sockets but AF_UNIX; loopback: an own loopback; full: the host's network",
+     "none: no sockets but AF_UNIX; loopback: an own loopback; full: the host's network, unless "
+     "allow_net names hosts",
      kNetworks},
     {"deny_all", "deny-all", 0, Kind::flag, &Settings::deny_all, false, "",
      "deny reads, writes, network and environment"},
@@ -34,7 +37,12 @@ constexpr Key kKeys[] = {
     {"allow_write", "allow-write", 0, Kind::paths, &Settings::allow_write, true, "PATH",
      "allow reading and writing PATH; made as a folder if it is missing"},
     {"allow_net", "allow-net", 0, Kind::hosts, &Settings::allow_net, true, "HOST",
-     "allow connections to HOST[:PORT] only"},
+     "allow connections to HOST[:PORT[-PORT]] only; no port: 80 and 443 of a name, any of an "
+     "address"},
+    {"deny_net_hosts", "deny-net-hosts", 0, Kind::hosts, &Settings::deny_net_hosts, false, "HOST",
+     "of what allow_net allows, deny HOST[:PORT[-PORT]]; no port: all of them"},
+    {"publish", "publish", 0, Kind::ports, &Settings::publish, true, "HOSTPORT:PORT",
+     "let the host reach the guest's PORT at 127.0.0.1:HOSTPORT"},
     {"allow_env", "allow-env", 0, Kind::names, &Settings::allow_env, true, "NAME",
      "pass the variable NAME; * matches any run of characters"},
     {"extra_fs_read", "extra-read", 0, Kind::paths, &Settings::extra_fs_read, true, "PATH",
@@ -131,6 +139,16 @@ std::string absolute(std::string_view text, const Origin& origin) {
   return origin.folder + (origin.folder.ends_with('/') ? "" : "/") + std::string(text);
 }
 
+// Which groups there are is not known before all sources are.
+Status check_host(std::string_view text) {
+  if (!is_group(text)) {
+    TRY(parse_net_rule(text));
+    return {};
+  }
+  if (is_group_name(text.substr(1))) return {};
+  return fail("\"" + std::string(text) + "\" cannot be the name of a group");
+}
+
 Result<std::string> parse_text(const Key& key, std::string_view text, const Origin& origin) {
   const std::string name(key.name);
   if (text.find('\0') != std::string_view::npos) return fail(name + ": holds a NUL byte");
@@ -150,6 +168,14 @@ Result<std::string> parse_text(const Key& key, std::string_view text, const Orig
     case Kind::assignments:
       if (text.find('=') == std::string_view::npos || text.starts_with('='))
         return fail(name + ": \"" + std::string(text) + "\" is not NAME=VALUE");
+      return std::string(text);
+    case Kind::hosts:
+      if (Status status = check_host(text); !status)
+        return fail(name + ": " + status.error().what, 0, status.error().hint);
+      return std::string(text);
+    case Kind::ports:
+      if (Result<Published> pair = parse_published(text); !pair)
+        return fail(name + ": " + pair.error().what, 0, pair.error().hint);
       return std::string(text);
     case Kind::mounts: {
       std::size_t colon = text.find(':');
@@ -231,7 +257,8 @@ Status set(Settings& settings, const Key& key, std::string_view text, const Orig
 
 bool Settings::denies_or_allows() const {
   return deny_all || deny_read || deny_write || deny_net || deny_env || !allow_read.empty() ||
-         !allow_write.empty() || !allow_net.empty() || !allow_env.empty();
+         !allow_write.empty() || !allow_net.empty() || !allow_env.empty() ||
+         !deny_net_hosts.empty();
 }
 
 Settings merge(Settings under, const Settings& over) {

@@ -27,7 +27,8 @@ enum class Kind {
   tmp,          // "private" or a path
   paths,        // repeatable
   globs,        // repeatable, paths in which * ? [ ] ** match
-  hosts,        // repeatable
+  hosts,        // repeatable, HOST[:PORT[-PORT]] or @GROUP
+  ports,        // repeatable, HOSTPORT:PORT
   names,        // repeatable; variables, `*` matches any run
   assignments,  // repeatable, NAME=value
   mounts,       // repeatable, SOURCE:DESTINATION

@@ -5,6 +5,8 @@
 #include <ranges>
 #include <tuple>
 
+#include "policy/net_rule.h"
+#include "policy/validate.h"
 #include "policy/widening.h"
 
 namespace belljar {
@@ -50,19 +52,25 @@ class Loader {
       : files_(files), places_(places), flags_(flags), task_(task) {}
 
   Result<Loaded> load() {
-    if (!files_.project) return with_sources(TRY(compose({}, {}, flags_)));
-    const Config& config = files_.project->config;
-    if (!files_.project->trusted) {
+    if (files_.project && !files_.project->trusted) {
       std::vector<Widening> refused = TRY(widenings());
-      if (!refused.empty()) return std::unexpected(refusal(config, refused));
+      if (!refused.empty()) return std::unexpected(refusal(files_.project->config, refused));
     }
-    return with_sources(TRY(compose(config.sandbox.settings, task_settings(), flags_)));
+    Loaded loaded = with_sources(TRY(compose(sandbox_settings(), task_settings(), flags_)));
+    TRY(validate(loaded.policy));
+    return loaded;
   }
 
   Result<std::vector<Widening>> widenings() {
     std::vector<Widening> found;
     if (!files_.project) return found;
     const Config& config = files_.project->config;
+    // What the project wrote would stand for what the person named.
+    for (const auto* rules : {&flags_.allow_net, &flags_.deny_net_hosts})
+      for (const std::string& rule : *rules | std::views::filter(is_group))
+        if (auto own = config.net_groups.find(rule.substr(1)); own != config.net_groups.end())
+          found.push_back({own->second.position, "group " + rule, "chooses what it stands for"});
+    if (!found.empty()) return found;
     const Policy before = TRY(compose_without_project()).policy;
 
     // A profile that the person named, but the project wrote.
@@ -155,6 +163,9 @@ class Loader {
     return {};
   }
 
+  Settings sandbox_settings() const {
+    return files_.project ? files_.project->config.sandbox.settings : Settings{};
+  }
   Settings task_settings() const { return task_ != nullptr ? task_->section.settings : Settings{}; }
 
   // What would hold if there were no project here. A profile that the project wrote
@@ -177,6 +188,7 @@ class Loader {
     for (const Settings& over : sources) loaded.settings = merge(std::move(loaded.settings), over);
     const std::optional<std::string> named = loaded.settings.profile;
     flatten_profile(loaded.settings);
+    TRY(expand_all_groups(loaded.settings));
     TRY(apply_mode_variable(loaded.settings, places_.mode_variable));
     const std::string& cwd =
         task_ != nullptr && files_.project ? files_.project->config.folder : places_.cwd;
@@ -221,6 +233,20 @@ class Loader {
       under = merge(std::move(under), own->section.settings);
     settings = merge(std::move(under), settings);
     settings.profile = name;
+  }
+
+  // The readers of the files have refused names that are in both.
+  Status expand_all_groups(Settings& settings) const {
+    NetGroups groups;
+    if (files_.user) groups = net_groups(*files_.user);
+    if (files_.project) groups.merge(net_groups(files_.project->config));
+    for (auto [key, rules] : {std::pair("allow_net: ", &settings.allow_net),
+                              std::pair("deny_net_hosts: ", &settings.deny_net_hosts)}) {
+      Result<std::vector<std::string>> expanded = expand_groups(*rules, groups);
+      if (!expanded) return fail(key + expanded.error().what, 0, expanded.error().hint);
+      *rules = *std::move(expanded);
+    }
+    return {};
   }
 
   static Error refusal(const Config& config, const std::vector<Widening>& refused) {

@@ -154,6 +154,79 @@ TEST_F(Load, a_project_can_use_the_persons_profiles_but_not_redefine_them) {
   EXPECT_TRUE(has(refusal(), "already your own"));
 }
 
+// ---- rules about hosts ----
+
+TEST_F(Load, hosts_that_are_named_narrow_the_full_network) {
+  Policy policy = loaded({.network = "full", .allow_net = {"a.test"}}).policy;
+  EXPECT_EQ(policy.network, Network::hosts);
+  EXPECT_EQ(policy.hosts, std::vector<std::string>{"a.test"});
+}
+
+TEST_F(Load, a_host_is_denied_only_among_those_allowed) {
+  EXPECT_TRUE(has(refusal({.profile = "developer", .deny_net_hosts = {"a.test"}}), "allow_net"));
+  EXPECT_TRUE(has(refusal({.deny_net_hosts = {"a.test"}}), "allow_net"));
+  EXPECT_EQ(refusal({.profile = "restricted", .deny_net_hosts = {"a.test"}}), "");
+  Policy policy =
+      loaded({.allow_net = {"*.test"}, .deny_net_hosts = {"a.test", "a.test:22"}}).policy;
+  EXPECT_EQ(policy.deny_hosts, (std::vector<std::string>{"a.test", "a.test:22"}));
+}
+
+TEST_F(Load, ports_are_published_from_a_network_of_its_own) {
+  EXPECT_EQ(loaded({.profile = "restricted", .publish = {"8080:80"}}).policy.publish,
+            (std::vector<Published>{{.host_port = 8080, .port = 80}}));
+  EXPECT_EQ(loaded({.allow_net = {"a.test"}, .publish = {"8080:80"}}).policy.publish.size(), 1U);
+  EXPECT_TRUE(has(refusal({.profile = "developer", .publish = {"8080:80"}}), "the host's own"));
+  EXPECT_TRUE(has(refusal({.profile = "public-bot", .publish = {"8080:80"}}), "no network"));
+  EXPECT_TRUE(has(refusal({.network = "loopback", .publish = {"80:80", "80:81"}}), "taken twice"));
+}
+
+TEST_F(Load, groups_of_the_person_are_for_flags_and_projects) {
+  user("[net_groups]\nnpm = [\"registry.example\", \"cdn.example\"]");
+  const std::vector<std::string> both = {"registry.example", "cdn.example"};
+  EXPECT_EQ(loaded({.allow_net = {"@npm"}}).policy.hosts, both);
+  EXPECT_EQ(loaded({.allow_net = {"@npm"}}).settings.allow_net, both);
+  EXPECT_TRUE(has(refusal({.allow_net = {"@nmp"}}), "did you mean @npm?"));
+  project(
+      "[net_groups]\nmore = [\"@npm\", \"b.test\"]\n[sandbox]\nallow_net = [\"@more\"]\n"
+      "deny_net_hosts = [\"@npm\"]");
+  EXPECT_EQ(loaded().policy.hosts.size(), 3U);
+  EXPECT_EQ(loaded().policy.deny_hosts, both);
+}
+
+TEST_F(Load, a_project_cannot_redefine_the_persons_groups) {
+  user("[net_groups]\nnpm = [\"registry.example\"]");
+  project("[net_groups]\nnpm = [\"evil.example\"]");
+  EXPECT_TRUE(has(refusal(), "already your own"));
+}
+
+TEST_F(Load, a_project_does_not_choose_what_the_person_names) {
+  project("[net_groups]\nnpm = [\"evil.example\"]");
+  EXPECT_EQ(refusal(), "");
+  EXPECT_TRUE(has(refusal({.allow_net = {"@npm"}}), "belljar.toml:2:1: group @npm would widen"));
+  EXPECT_TRUE(has(refusal({.allow_net = {"a.test"}, .deny_net_hosts = {"@npm"}}), "group @npm"));
+  trust_project();
+  EXPECT_EQ(loaded({.allow_net = {"@npm"}}).policy.hosts, std::vector<std::string>{"evil.example"});
+}
+
+TEST_F(Load, a_project_adds_no_host_to_those_of_the_person) {
+  user("[sandbox]\nallow_net = [\"*.a.test\"]\ndeny_net_hosts = [\"x.a.test\"]");
+  project("[sandbox]\nallow_net = [\"b.test\"]");
+  EXPECT_TRUE(has(refusal(), "allow_net would widen the policy (network to b.test)"));
+  project("[net_groups]\ng = [\"b.test\"]\n[sandbox]\nallow_net = [\"@g\"]");
+  EXPECT_TRUE(has(refusal(), "network to b.test"));
+  project("[sandbox]\nallow_net = [\"c.a.test\"]\ndeny_net_hosts = [\"y.a.test\"]");
+  EXPECT_EQ(refusal(), "");
+  EXPECT_EQ(loaded().policy.deny_hosts, (std::vector<std::string>{"x.a.test", "y.a.test"}));
+}
+
+TEST_F(Load, a_project_may_name_hosts_and_publish_only_the_first_untrusted) {
+  project("[sandbox]\nallow_net = [\"a.test\"]\ndeny_net_hosts = [\"a.test:80\"]");
+  EXPECT_EQ(loaded().policy.network, Network::hosts);
+  project("[sandbox]\nallow_net = [\"a.test\"]\npublish = [\"8080:80\"]");
+  EXPECT_TRUE(
+      has(refusal(), "publish would widen the policy (publishes a port on the host's 8080)"));
+}
+
 // ---- finding files ----
 
 TEST_F(Load, the_project_is_found_from_below) {
@@ -192,6 +265,7 @@ constexpr Asked kAsked[] = {
     {"allow_read", "[\"/etc/ssh\"]", "[\"sub\"]"},
     {"allow_write", "[\"..\"]", "[\"sub/new\"]"},
     {"allow_net", nullptr, "[\"a.test\"]"},
+    {"publish", "[\"8080:80\"]", "[]"},
     {"allow_env", "[\"SECRET\"]", "[\"LANG\"]"},
     {"extra_fs_read", "[\"~/.ssh\"]", "[\"sub\"]"},
     {"extra_fs_write", "[\"/\"]", "[\".\"]"},

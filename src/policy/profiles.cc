@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "policy/net_rule.h"
+
 namespace belljar {
 namespace {
 
@@ -213,7 +215,8 @@ void apply_files(Policy& policy, const Settings& s, bool open) {
   if (!s.hide.empty() || !s.protect.empty()) policy.set_need(Promise::exceptions, required);
 }
 
-void apply_network(Policy& policy, const Settings& s) {
+// Hosts that are named narrow every other mode, `full` too: who names some means those.
+Status apply_network(Policy& policy, const Settings& s) {
   if (s.network == "none") policy.network = Network::none;
   if (s.network == "loopback") policy.network = Network::loopback;
   if (s.network == "full") policy.network = Network::full;
@@ -222,9 +225,12 @@ void apply_network(Policy& policy, const Settings& s) {
     policy.network = Network::hosts;
     policy.hosts = s.allow_net;
   }
-  if (policy.network == Network::full) return;
+  policy.deny_hosts = s.deny_net_hosts;
+  for (const std::string& pair : s.publish) policy.publish.push_back(TRY(parse_published(pair)));
+  if (policy.network == Network::full) return {};
   policy.files.services = false;  // a daemon would connect for the guest
   policy.set_need(Promise::network, required);
+  return {};
 }
 
 void apply_environment(Policy& policy, const Settings& s, bool open) {
@@ -316,7 +322,7 @@ Result<Policy> make_policy(const Settings& settings, const Surroundings& around)
   Policy policy = profile->policy;
   const bool open = wanted == "open";
   apply_files(policy, settings, open);
-  apply_network(policy, settings);
+  TRY(apply_network(policy, settings));
   apply_environment(policy, settings, open);
   apply_limits(policy, settings);
   TRY(apply_places(policy, settings, around));

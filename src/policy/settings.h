@@ -32,6 +32,8 @@ struct Settings {
   std::vector<std::string> allow_write;
   std::vector<std::string> allow_net;
   std::vector<std::string> allow_env;
+  std::vector<std::string> deny_net_hosts;
+  std::vector<std::string> publish;  // HOSTPORT:PORT
   std::vector<std::string> extra_fs_read;
   std::vector<std::string> extra_fs_write;
   std::vector<std::string> extra_env;

@@ -38,6 +38,8 @@ constexpr std::size_t kMaxChain = 32;
 // Each is judged on its own where a project is not trusted.
 constexpr std::size_t kMaxTables = 1000;
 
+constexpr std::string_view kTables[] = {"sandbox", "profiles", "tasks", "net_groups"};
+
 struct Text {
   std::string text;
   Position position;
@@ -95,13 +97,15 @@ class Reader {
 
   Result<Config> read(const toml::table& root) {
     for (auto&& [key, node] : root) {
-      if (key != "sandbox" && key != "profiles" && key != "tasks")
-        return unknown(key, {{"sandbox", "profiles", "tasks"}}, "");
+      if (std::ranges::find(kTables, key.str()) == std::end(kTables))
+        return unknown(key, {std::begin(kTables), std::end(kTables)}, "");
       const toml::table& table = *TRY(table_at(key, node));
       if (key == "sandbox") TRY(read_sandbox(table));
       if (key == "profiles") TRY(read_profiles(table));
       if (key == "tasks") TRY(read_tasks(key, table));
+      if (key == "net_groups") TRY(read_groups(table));
     }
+    TRY(check_groups());
     TRY(check_profiles());
     TRY(check_tasks());
     return std::move(config_);
@@ -319,7 +323,52 @@ class Reader {
     return {};
   }
 
+  Status read_groups(const toml::table& table) {
+    for (auto&& [name, node] : table) {
+      if (!is_group_name(name.str()))
+        return wrong(position_of(name), quoted(name) + " cannot be the name of a group");
+      if (source_.known_groups.contains(name.str()))
+        return wrong(position_of(name), "group " + quoted(name) + " is already your own",
+                     "choose another name");
+      NetGroupDefinition& group = config_.net_groups[std::string(name.str())];
+      group.position = position_of(name);
+      // The same words as those of allow_net, read by the same function.
+      Settings settings;
+      for (const Text& rule : TRY(strings_in(name.str(), node, "a list of strings"))) {
+        const Key& key = *find_key("allow_net");
+        if (Status status = set(settings, key, rule.text, source_.origin); !status)
+          return wrong(rule.position,
+                       std::string(name.str()) + status.error().what.substr(key.name.size()),
+                       status.error().hint);
+      }
+      group.rules = std::move(settings.allow_net);
+    }
+    return {};
+  }
+
   // ---- names that stand for something ----
+  Status check_groups() const {
+    NetGroups all = net_groups(config_);
+    all.merge(NetGroups(source_.known_groups));
+    for (const auto& [name, group] : config_.net_groups)
+      if (Result<std::vector<std::string>> rules = expand_groups({"@" + name}, all); !rules)
+        return wrong(group.position, rules.error().what, rules.error().hint);
+    TRY(check_groups_of(config_.sandbox, all));
+    for (const auto& [name, profile] : config_.profiles) TRY(check_groups_of(profile.section, all));
+    for (const auto& [name, task] : config_.tasks) TRY(check_groups_of(task.section, all));
+    return {};
+  }
+
+  Status check_groups_of(const Section& section, const NetGroups& all) const {
+    const Settings& settings = section.settings;
+    for (const auto& [key, rules] : {std::pair("allow_net", &settings.allow_net),
+                                     std::pair("deny_net_hosts", &settings.deny_net_hosts)})
+      if (Result<std::vector<std::string>> expanded = expand_groups(*rules, all); !expanded)
+        return wrong(section.positions.at(key), std::string(key) + ": " + expanded.error().what,
+                     expanded.error().hint);
+    return {};
+  }
+
   Status check_profile_name(Position position, const std::string& name) const {
     const bool elsewhere =
         std::ranges::find(source_.known_profiles, name) != source_.known_profiles.end();
@@ -382,6 +431,12 @@ Error syntax_error(const ConfigSource& source, const toml::parse_error& error) {
 }
 
 }  // namespace
+
+NetGroups net_groups(const Config& config) {
+  NetGroups groups;
+  for (const auto& [name, group] : config.net_groups) groups[name] = group.rules;
+  return groups;
+}
 
 Error config_error(std::string_view file, Position position, std::string_view what,
                    const std::string& hint) {

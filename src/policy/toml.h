@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "policy/keys.h"
+#include "policy/net_rule.h"
 #include "policy/profiles.h"
 
 namespace belljar {
@@ -48,12 +49,21 @@ struct Task {
 };
 using Tasks = std::map<std::string, Task, std::less<>>;
 
+// A group of [net_groups].
+struct NetGroupDefinition {
+  std::vector<std::string> rules;
+  Position position;
+  bool operator==(const NetGroupDefinition&) const = default;
+};
+using NetGroupDefinitions = std::map<std::string, NetGroupDefinition, std::less<>>;
+
 struct Config {
   std::string file;    // as messages name it
   std::string folder;  // absolute; its paths start there
   Section sandbox;
   ProfileDefinitions profiles;
   Tasks tasks;
+  NetGroupDefinitions net_groups;
   bool operator==(const Config&) const = default;
 
   Error error(Position position, std::string_view what, const std::string& hint = {}) const;
@@ -64,10 +74,14 @@ struct ConfigSource {
   std::string file;                      // as messages name it
   Origin origin;
   Owner owner = Owner::project;
-  std::vector<std::string> known_profiles;  // defined elsewhere, beside the built-in ones
+  std::vector<std::string> known_profiles = {};  // defined elsewhere, beside the built-in ones
+  NetGroups known_groups = {};                   // defined elsewhere
 };
 
 inline constexpr std::size_t kMaxConfigBytes = std::size_t{1} << 20;
+
+// The groups, without where they stand.
+NetGroups net_groups(const Config& config);
 
 Result<Config> parse_config(std::string_view text, const ConfigSource& source);
 

@@ -53,9 +53,12 @@ std::vector<Form> forms_of(const Key& key) {
       return {{"\"private\"", {"private"}}, {"\"/tmp/x\"", {"/tmp/x"}}};
     case Kind::paths:
     case Kind::globs:
-    case Kind::hosts:
     case Kind::names:
       return {{"[]", {}}, {"[\"a\", \"b\"]", {"a", "b"}}, {"\"a\"", {"a"}}};
+    case Kind::hosts:
+      return {{"[]", {}}, {"[\"a.test\", \"10.0.0.0/8:22\"]", {"a.test", "10.0.0.0/8:22"}}};
+    case Kind::ports:
+      return {{"[]", {}}, {"[\"8080:80\"]", {"8080:80"}}, {"\"8080:80\"", {"8080:80"}}};
     case Kind::assignments:
       return {{"{}", {}}, {"{ A = \"1\", B = \"\" }", {"A=1", "B="}}, {"[\"A=1\"]", {"A=1"}}};
     case Kind::mounts:
@@ -102,6 +105,15 @@ TEST(Toml, an_empty_file_says_nothing) {
   Config config = good("");
   EXPECT_EQ(config.sandbox.settings, Settings{});
   EXPECT_TRUE(config.tasks.empty());
+}
+
+TEST(Toml, groups_are_lists_of_rules) {
+  Config config = good(
+      "[net_groups]\nnpm = [\"registry.example\", \"@cdn\"]\ncdn = \"*.cdn.example\"\n"
+      "[sandbox]\nallow_net = [\"@npm\"]");
+  EXPECT_EQ(net_groups(config),
+            (NetGroups{{"cdn", {"*.cdn.example"}}, {"npm", {"registry.example", "@cdn"}}}));
+  EXPECT_EQ(config.net_groups["npm"].position, (Position{2, 1}));
 }
 
 // ---- mistakes ----
@@ -235,6 +247,28 @@ TEST(Toml, what_a_file_holds_cannot_reach_the_terminal) {
     EXPECT_EQ(message.find('\x1b'), message.npos) << message;
   }
   EXPECT_LT(error(std::string(900'000, 'x') + " = 1").size(), 2100U);
+}
+
+TEST(Toml, a_wrong_group_is_named_with_its_place) {
+  EXPECT_TRUE(has(error("[net_groups]\na = [\"b.test\", \"127.0.0.1\"]"),
+                  "belljar.toml:2:16: a: \"127.0.0.1\" is the host's own loopback"));
+  EXPECT_TRUE(has(error("[net_groups]\n\"a b\" = [\"c.test\"]"), "cannot be the name of a group"));
+  EXPECT_TRUE(has(error("[net_groups]\na = []"), "belljar.toml:2:1: the group @a is empty"));
+  EXPECT_TRUE(has(error("[net_groups]\na = 1"), "a: must be a list of strings"));
+  EXPECT_TRUE(has(error("[net_groups]\na = [\"@b\"]\nb = [\"@a\"]"), "holds itself"));
+  EXPECT_TRUE(
+      has(error("[net_groups]\nnpm = [\"a.test\"]\n[sandbox]\nallow_net = [\"@nmp\"]"),
+          "belljar.toml:4:1: allow_net: there is no group @nmp (hint: did you mean @npm?)"));
+  EXPECT_TRUE(has(error("[tasks.t]\nrun = \"x\"\ndeny_net_hosts = [\"@nmp\"]"),
+                  "belljar.toml:3:1: deny_net_hosts: there is no group @nmp"));
+  EXPECT_TRUE(has(error("[profiles.p]\nallow_net = [\"@p\"]"), "there is no group @p"));
+}
+
+TEST(Toml, a_wrong_rule_is_named_with_its_place) {
+  EXPECT_TRUE(has(error("[sandbox]\nallow_net = [\"a.test\", \"b.test:0\"]"),
+                  "belljar.toml:2:24: allow_net: \"0\" is no port"));
+  EXPECT_TRUE(has(error("[sandbox]\nallow_net = \"localhost\""), "localhost needs a port"));
+  EXPECT_TRUE(has(error("[sandbox]\npublish = [\"80\"]"), "publish: \"80\" is not HOSTPORT:PORT"));
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "policy/net_rule.h"
+
 namespace belljar {
 namespace {
 
@@ -205,14 +207,31 @@ int rank(Network network) {
   return 3;
 }
 
+Why wider_hosts(const std::vector<std::string>& before, const std::vector<std::string>& after) {
+  std::vector<NetRule> rules;
+  for (const std::string& host : before)
+    if (Result<NetRule> rule = parse_net_rule(host)) rules.push_back(*std::move(rule));
+  for (const std::string& host : after) {
+    if (holds(before, host)) continue;
+    const Result<NetRule> rule = parse_net_rule(host);
+    const bool covered =
+        rule && std::ranges::any_of(rules, [&](const NetRule& wide) { return wide.covers(*rule); });
+    if (!covered) return "network to " + host;
+  }
+  return {};
+}
+
 Why wider_network(const Policy& before, const Policy& after) {
   if (rank(after.network) > rank(before.network))
     return "network " + std::string(name(after.network)) + " instead of " +
            std::string(name(before.network));
+  for (const Published& pair : after.publish)
+    if (!holds(before.publish, pair))
+      return "publishes a port on the host's " + std::to_string(pair.host_port);
   if (before.network != Network::hosts || after.network != Network::hosts) return {};
-  for (const std::string& host : after.hosts)
-    if (!holds(before.hosts, host)) return "network to " + host;
-  return {};
+  for (const std::string& host : before.deny_hosts)
+    if (!holds(after.deny_hosts, host)) return "does not deny " + host;
+  return wider_hosts(before.hosts, after.hosts);
 }
 
 Why wider_environment(const Environment& before, const Environment& after) {
@@ -270,8 +289,8 @@ Why weaker_needs(const Policy& before, const Policy& after) {
 // A field added to a policy must be judged above. These stop compiling until
 // someone has looked.
 [[maybe_unused]] void all_fields_are_known(const Policy& policy) {
-  [[maybe_unused]] const auto& [profile, mode, needs, accepted, files, network, hosts, environment,
-                                limits, syscalls] = policy;
+  [[maybe_unused]] const auto& [profile, mode, needs, accepted, files, network, hosts, deny_hosts,
+                                publish, environment, limits, syscalls] = policy;
   [[maybe_unused]] const auto& [reads, writes_everything, toolchains, other_homes, services, grants,
                                 hide_globs, protect_globs, workdir, workdir_access, workdir_inside,
                                 home, home_dir, home_inside, cache_dir, private_tmp, tmp_dir,

@@ -58,6 +58,31 @@ TEST(Widening, hosts_narrow_the_full_network_and_widen_the_others) {
   EXPECT_FALSE(widens({.profile = "developer", .allow_net = {"a.test", "b.test"}}, one));
 }
 
+TEST(Widening, a_host_within_those_allowed_widens_nothing) {
+  const Settings before{.profile = "developer",
+                        .allow_net = {"*.a.test", "10.0.0.0/8"},
+                        .deny_net_hosts = {"x.a.test"}};
+  auto adding = [&](const char* host) {
+    Settings after = before;
+    after.allow_net.emplace_back(host);
+    return widens(before, after);
+  };
+  EXPECT_FALSE(adding("b.a.test"));
+  EXPECT_FALSE(adding("10.1.2.3:22"));
+  EXPECT_TRUE(adding("a.test"));
+  EXPECT_TRUE(adding("b.a.test:22"));
+  EXPECT_TRUE(adding("11.0.0.1"));
+  EXPECT_TRUE(adding("localhost:80"));
+  Settings after = before;
+  after.deny_net_hosts.clear();
+  EXPECT_TRUE(widens(before, after));
+  EXPECT_FALSE(widens(after, before));
+  after = before;
+  after.publish = {"8080:80"};
+  EXPECT_TRUE(widens(before, after));
+  EXPECT_FALSE(widens(after, before));
+}
+
 TEST(Widening, the_most_specific_path_decides) {
   const Settings hidden{.profile = "developer", .hide = {"/project/secret"}};
   auto with = [&](Settings settings) {

@@ -476,6 +476,13 @@ def test_runs_a_set_uid_root_program(attacker):
 # --------------------------------------------------------------- 13: filling up
 
 
+def spare_folder(attacker, place) -> str:
+    """A folder for the program to make there. Where that is the host's place it goes with the test."""
+    path = f"{place}/belljar-test-{os.urandom(6).hex()}"
+    attacker.scene.on_exit(shutil.rmtree, path, ignore_errors=True)
+    return path
+
+
 # What belljar says where nothing sums up the memory of a jar.
 NOT_SUMMED = "memory is limited for each process"
 
@@ -485,7 +492,7 @@ NOT_SUMMED = "memory is limited for each process"
 def test_fills_memory_backed_folder(attacker, place):
     if attacker.is_control:
         place = attacker.scene.folder(attacker.scene.base / "fill")
-    run = attacker.run("13_fill", place, "256", "8", policy=["--max-memory-mb=64"], may_end_early=True)
+    run = attacker.run("13_fill", spare_folder(attacker, place), "256", "8", policy=["--max-memory-mb=64"], may_end_early=True)
     attacker.verdict(filled="ESCAPED fill" in run.stdout)
 
 
@@ -499,11 +506,7 @@ def test_writes_a_file_larger_than_the_limit(attacker):
 @attack(13, "limits", lost=[NOT_SUMMED])
 @pytest.mark.parametrize("place", ["/tmp", "/dev/shm"])
 def test_uses_up_inodes(attacker, place):
-    if attacker.is_control:
-        place = f"/dev/shm/belljar-test-{os.urandom(6).hex()}"
-        os.mkdir(place)
-        attacker.scene.identity.own(place)
-        attacker.scene.on_exit(shutil.rmtree, place, ignore_errors=True)
+    place = spare_folder(attacker, "/dev/shm" if attacker.is_control else place)
     run = attacker.run(
         "13_inodes", place, "200000", policy=["--max-memory-mb=64"], may_end_early=True
     )

@@ -397,7 +397,8 @@ class Jar(Runner):
 
     def losses(self) -> list[str]:
         """What belljar said it does not keep in full here, before what ran."""
-        return [loss["what"] for plan in self.plans for loss in plan.get("losses", [])]
+        told = [loss["what"] for plan in self.plans for loss in plan.get("losses", [])]
+        return told + [warning for plan in self.plans for warning in plan.get("warnings", [])]
 
     def acceptance(self, policy) -> list[str]:
         """The flags that belljar says a person may give to start here all the same."""

@@ -1,4 +1,5 @@
-// Writes megabytes into one file, or into many. argv: directory, megabytes, files.
+// Writes megabytes into one file, or into many. argv: directory, made if need be,
+// megabytes, files.
 #include "attempt.h"
 
 int main(int argc, char** argv) {
@@ -7,6 +8,7 @@ int main(int argc, char** argv) {
   long files = atol(argument(argc, argv, 3));
   static char block[1 << 20];
   signal(SIGXFSZ, SIG_IGN);
+  mkdir(dir, 0755);
   memset(block, 'x', sizeof block);
   long written = 0;
   int err = 0;

@@ -1,7 +1,8 @@
-// Makes empty files until told to stop. argv: directory, how many.
+// Makes empty files until told to stop. argv: directory, made if need be, how many.
 #include "attempt.h"
 
 int main(int argc, char** argv) {
+  mkdir(argument(argc, argv, 1), 0755);
   int dir = open(argument(argc, argv, 1), O_RDONLY | O_DIRECTORY);
   long count = atol(argument(argc, argv, 2));
   char name[32];

@@ -1,0 +1,192 @@
+#include "broker/calls.h"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/file.h"
+
+namespace belljar::broker {
+namespace {
+
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD O_EXCL  // Linux 6.9
+#endif
+
+constexpr std::size_t kMostMessages = 1024;  // the kernel's own limit for sendmmsg
+
+bool read_memory(pid_t thread, std::uint64_t from, void* into, std::size_t size) {
+  const iovec local{into, size};
+  const iovec remote{reinterpret_cast<void*>(from), size};
+  return ::process_vm_readv(thread, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(size);
+}
+
+std::optional<Endpoint> read_endpoint(pid_t thread, std::uint64_t from, std::uint64_t size) {
+  sockaddr_storage storage{};
+  const std::size_t length = std::min<std::uint64_t>(size, sizeof storage);
+  if (from == 0 || length < sizeof(sa_family_t) || !read_memory(thread, from, &storage, length))
+    return std::nullopt;
+  return Endpoint::from(storage, static_cast<socklen_t>(length));
+}
+
+// To 0.0.0.0 means to loopback.
+IpAddress as_the_kernel_takes(const IpAddress& address) {
+  if (address.scope() != Scope::unspecified) return address;
+  return address.is_v4() ? IpAddress::v4(127, 0, 0, 1) : IpAddress(in6addr_loopback);
+}
+
+// The process that a thread belongs to.
+pid_t process_of(pid_t thread) {
+  const std::string status =
+      read_text("/proc/" + std::to_string(thread) + "/status").value_or("");
+  const std::size_t at = status.find("\nTgid:");
+  return at == status.npos ? -1 : std::atoi(status.c_str() + at + 6);
+}
+
+std::string program_of(pid_t thread) {
+  std::string name = read_text("/proc/" + std::to_string(thread) + "/comm").value_or("");
+  if (name.ends_with('\n')) name.pop_back();
+  return name;
+}
+
+// What kind of socket a descriptor of the guest's is.
+struct Kind {
+  int type = 0;
+  bool patient = true;
+};
+
+Kind kind_of(pid_t thread, int number) {
+  Fd process(static_cast<int>(::syscall(SYS_pidfd_open, thread, PIDFD_THREAD)));
+  if (!process)
+    process = Fd(static_cast<int>(::syscall(SYS_pidfd_open, process_of(thread), 0)));
+  const Fd socket(static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), number, 0)));
+  Kind kind;
+  socklen_t size = sizeof kind.type;
+  if (!socket || ::getsockopt(socket.get(), SOL_SOCKET, SO_TYPE, &kind.type, &size) < 0) return kind;
+  kind.patient = (::fcntl(socket.get(), F_GETFL) & O_NONBLOCK) == 0;
+  return kind;
+}
+
+}  // namespace
+
+Task<void> Calls::serve() {
+  while (co_await readable(notifications_)) {
+    pollfd ready{.fd = notifications_.native_handle(), .events = POLLIN, .revents = 0};
+    ::poll(&ready, 1, 0);
+    if ((ready.revents & POLLHUP) != 0) co_return;  // nobody is left who could call
+    seccomp_notif call{};
+    if ((ready.revents & POLLIN) == 0 || !receive(call)) continue;
+    Target target{.id = call.id,
+                  .thread = static_cast<pid_t>(call.pid),
+                  .fd = static_cast<int>(call.data.args[0]),
+                  .endpoints = endpoints_of(call),
+                  .connects = call.data.nr == SYS_connect};
+    if (target.endpoints.empty())
+      go_on(call.id);  // another family, or no address: nothing that leaves the jar
+    else
+      begin(loop_, decide(std::move(target)));
+  }
+}
+
+bool Calls::receive(seccomp_notif& call) {
+  return ::ioctl(notifications_.native_handle(), SECCOMP_IOCTL_NOTIF_RECV, &call) == 0;
+}
+
+std::vector<Endpoint> Calls::endpoints_of(const seccomp_notif& call) const {
+  const auto thread = static_cast<pid_t>(call.pid);
+  const auto& args = call.data.args;
+  std::vector<Endpoint> endpoints;
+  auto add = [&](std::uint64_t address, std::uint64_t size) {
+    std::optional<Endpoint> endpoint = read_endpoint(thread, address, size);
+    if (endpoint) endpoint->address = as_the_kernel_takes(endpoint->address);
+    if (endpoint && std::ranges::find(endpoints, *endpoint) == endpoints.end())
+      endpoints.push_back(*endpoint);
+  };
+  switch (call.data.nr) {
+    case SYS_connect:
+      add(args[1], args[2]);
+      break;
+    case SYS_sendto:
+      add(args[4], args[5]);
+      break;
+    case SYS_sendmsg: {
+      msghdr message{};
+      if (read_memory(thread, args[1], &message, sizeof message))
+        add(reinterpret_cast<std::uint64_t>(message.msg_name), message.msg_namelen);
+      break;
+    }
+    case SYS_sendmmsg: {
+      std::vector<mmsghdr> messages(std::min<std::uint64_t>(args[2], kMostMessages));
+      if (!messages.empty() &&
+          read_memory(thread, args[1], messages.data(), messages.size() * sizeof(mmsghdr)))
+        for (const mmsghdr& one : messages)
+          add(reinterpret_cast<std::uint64_t>(one.msg_hdr.msg_name), one.msg_hdr.msg_namelen);
+      break;
+    }
+    default:
+      break;
+  }
+  return endpoints;
+}
+
+Task<void> Calls::decide(Target target) {
+  for (const Endpoint& endpoint : target.endpoints) {
+    const Decision decision = judge_.decide(endpoint, Clock::now());
+    if (decision.way == Way::inside) continue;
+    // Port 0: a resolver that wants to know from which address it would speak.
+    if (endpoint.port == 0) continue;
+    if (decision.way == Way::refused) {
+      note(target, endpoint, decision, target.connects ? "tcp" : "udp");
+      co_return refuse(target.id, EACCES);
+    }
+    if (const int error = co_await prepare(target, endpoint, decision); error != 0)
+      co_return refuse(target.id, error);
+  }
+  go_on(target.id);
+}
+
+Task<int> Calls::prepare(const Target& target, const Endpoint& endpoint, const Decision& decision) {
+  const Kind kind = kind_of(target.thread, target.fd);
+  if (kind.type == SOCK_DGRAM) co_return co_await datagrams_.prepare(endpoint);
+  if (kind.type != SOCK_STREAM) co_return EACCES;
+  // Its name is not known before it speaks; then it is told.
+  if (decision.way != Way::name) note(target, endpoint, decision, "tcp");
+  const int error = co_await streams_.prepare(endpoint, decision.way, kind.patient);
+  if (error == EADDRINUSE) {
+    Decision hidden = decision;
+    hidden.way = Way::refused;
+    hidden.verdict.why = "a program inside listens on that port, of every address";
+    note(target, endpoint, hidden, "tcp");
+  }
+  co_return error;
+}
+
+void Calls::go_on(std::uint64_t id) {
+  seccomp_notif_resp answer{};
+  answer.id = id;
+  answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+  // It fails where the guest's call was interrupted: then there is nothing to answer.
+  ::ioctl(notifications_.native_handle(), SECCOMP_IOCTL_NOTIF_SEND, &answer);
+}
+
+void Calls::refuse(std::uint64_t id, int error) {
+  seccomp_notif_resp answer{};
+  answer.id = id;
+  answer.error = -error;
+  ::ioctl(notifications_.native_handle(), SECCOMP_IOCTL_NOTIF_SEND, &answer);
+}
+
+void Calls::note(const Target& target, const Endpoint& endpoint, const Decision& decision,
+                 const char* protocol) {
+  NetworkEvent event = event_about(endpoint, protocol, decision);
+  event.pid = target.thread;
+  event.process = program_of(target.thread);
+  events_.add(std::move(event));
+}
+
+}  // namespace belljar::broker

@@ -1,0 +1,59 @@
+// Calls: the guest's connects and addressed sends, held by the kernel until we answer.
+//
+// What is read here of the guest's memory may be changed before the kernel reads it, so
+// an answer decides only two things: which error a call gets at once, and where the
+// broker stands when the call goes on.
+#pragma once
+
+#include <linux/seccomp.h>
+
+#include <map>
+#include <vector>
+
+#include "broker/datagrams.h"
+#include "broker/events.h"
+#include "broker/streams.h"
+
+namespace belljar::broker {
+
+class Calls {
+ public:
+  Calls(Loop& loop, Judge& judge, Events& events, Streams& streams, Datagrams& datagrams,
+        Fd notifications)
+      : loop_(loop),
+        judge_(judge),
+        events_(events),
+        streams_(streams),
+        datagrams_(datagrams),
+        notifications_(loop, notifications.release()) {}
+
+  Task<void> serve();
+
+ private:
+  // Where a call is to go, as far as it can be known now.
+  struct Target {
+    std::uint64_t id;
+    pid_t thread;
+    int fd;  // the guest's number
+    std::vector<Endpoint> endpoints;
+    bool connects;
+  };
+
+  bool receive(seccomp_notif& call);
+  std::vector<Endpoint> endpoints_of(const seccomp_notif& call) const;
+  Task<void> decide(Target target);
+  Task<int> prepare(const Target& target, const Endpoint& endpoint, const Decision& decision);
+  void go_on(std::uint64_t id);
+  void refuse(std::uint64_t id, int error);
+  void note(const Target& target, const Endpoint& endpoint, const Decision& decision,
+            const char* protocol);
+
+  Loop& loop_;
+  Judge& judge_;
+  Events& events_;
+  Streams& streams_;
+  Datagrams& datagrams_;
+  Stream notifications_;
+};
+
+}  // namespace belljar::broker

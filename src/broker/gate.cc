@@ -1,0 +1,165 @@
+#include "broker/gate.h"
+
+#include <sys/socket.h>
+
+#include "base/syscall.h"
+#include "broker/client_hello.h"
+
+namespace belljar::broker {
+namespace {
+
+constexpr std::size_t kChunk = std::size_t{16} << 10;
+constexpr std::uint16_t kHttp = 80;
+constexpr std::uint16_t kHttps = 443;
+constexpr std::string_view kSwitched = "HTTP/1.1 101";
+
+ssize_t receive(Stream& from, std::span<std::byte> into) {
+  return retry(
+      [&] { return ::recv(from.native_handle(), into.data(), into.size(), MSG_DONTWAIT); });
+}
+
+}  // namespace
+
+Task<void> Gate::pass() {
+  bool is_tls = false;
+  if (!co_await pass_hello(is_tls)) co_return link_.cut();
+  if (!is_tls && !co_await pass_requests()) co_return link_.cut();
+  speech_ = Speech::opaque;
+  if (!co_await send_all(link_, link_.outside, held_)) co_return;
+  held_ = {};
+  co_await pump(link_, link_.guest, link_.outside, pipes_);
+}
+
+// False: it has ended, or is broken.
+Task<bool> Gate::read_more() {
+  for (;;) {
+    const std::size_t before = held_.size();
+    held_.resize(before + kChunk);
+    const ssize_t n = receive(link_.guest, std::span(held_).subspan(before));
+    const bool waits = n < 0 && errno == EAGAIN;
+    held_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+    if (n > 0) co_return true;
+    if (n == 0 && held_.empty()) ::shutdown(link_.outside.native_handle(), SHUT_WR);
+    if (!waits || !co_await readable(link_.guest)) co_return false;
+  }
+}
+
+Task<bool> Gate::pass_hello(bool& is_tls) {
+  using Kind = HelloVerdict::Kind;
+  HelloVerdict verdict;
+  while (verdict.kind == Kind::need_more) {
+    if (!co_await read_more()) co_return false;
+    verdict = read_client_hello(held_);
+  }
+  is_tls = verdict.kind != Kind::not_tls;
+  if (!is_tls && endpoint_.port == kHttps) co_return refuse({}, "what is said on port 443 is not TLS");
+  if (!is_tls) co_return true;
+  if (verdict.kind == Kind::malformed) co_return refuse({}, "TLS: " + verdict.reason);
+  const ClientHello& hello = verdict.hello;
+  const std::string name = hello.server_name.value_or("");
+  if (name.empty()) co_return refuse({}, "TLS without a server name");
+  if (hello.encrypted_client_hello)
+    co_return refuse(name, "TLS with an encrypted hello, which may name another server");
+  co_return is_allowed(name);
+}
+
+// Follows HTTP until it is no longer HTTP.
+Task<bool> Gate::pass_requests() {
+  using Kind = HttpRequests::Kind;
+  HttpRequests requests;
+  for (;;) {
+    const HttpRequests::Step step = requests.feed(held_);
+    switch (step.kind) {
+      case Kind::need_more:
+        if (!co_await read_more()) co_return false;
+        continue;
+      case Kind::request:
+        if (!co_await pass_request(step)) co_return false;
+        break;
+      case Kind::body:
+        break;
+      case Kind::waiting:
+        while (upgrade_ == Upgrade::asked) co_await answered_.wait();
+        if (upgrade_ == Upgrade::done) co_return true;
+        if (link_.broken) co_return false;
+        requests.continue_as_http();
+        continue;
+      case Kind::http2:
+        co_return refuse({}, "HTTP/2 without TLS, whose requests cannot be followed");
+      case Kind::not_http:
+        if (endpoint_.port == kHttp) co_return refuse({}, "what is said on port 80 is not HTTP");
+        co_return true;
+      case Kind::malformed:
+        co_return refuse({}, "HTTP: " + std::string(step.reason));
+    }
+    if (!co_await send_all(link_, link_.outside, std::span(held_).first(step.pass))) co_return false;
+    held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(step.pass));
+  }
+}
+
+Task<bool> Gate::pass_request(const HttpRequests::Step& step) {
+  const HttpRequest& request = step.request;
+  speech_ = Speech::http;
+  if (request.connect) co_return refuse(request.host.name, "HTTP: CONNECT leads to another host");
+  if (request.host.address) co_return refuse(request.host.name, "HTTP: the Host is an address");
+  if (request.upgrade) {
+    if (!first_request_) co_return refuse(request.host.name, "HTTP: Upgrade in a later request");
+    upgrade_ = Upgrade::asked;
+    websocket_ = true;
+  }
+  first_request_ = false;
+  co_return is_allowed(request.host.name);
+}
+
+Task<void> Gate::answer() {
+  std::vector<std::byte> buffer(kChunk);
+  while (speech_ != Speech::opaque && co_await readable(link_.outside)) {
+    if (speech_ == Speech::opaque) break;
+    const ssize_t n = receive(link_.outside, buffer);
+    if (n < 0 && errno == EAGAIN) continue;
+    if (n < 0) co_return link_.cut();
+    if (n == 0) {
+      ::shutdown(link_.guest.native_handle(), SHUT_WR);
+      co_return;
+    }
+    const auto got = std::span(buffer).first(static_cast<std::size_t>(n));
+    if (upgrade_ == Upgrade::asked) look_for_upgrade(got);
+    if (!co_await send_all(link_, link_.guest, got)) co_return;
+  }
+  if (!link_.broken) co_await pump(link_, link_.outside, link_.guest, pipes_);
+}
+
+void Gate::look_for_upgrade(std::span<const std::byte> answer) {
+  for (std::byte byte : answer) {
+    if (status_line_.size() == kSwitched.size()) break;
+    status_line_.push_back(static_cast<char>(byte));
+  }
+  if (status_line_.size() < kSwitched.size() && kSwitched.starts_with(status_line_)) return;
+  const bool switched = status_line_ == kSwitched;
+  upgrade_ = switched ? Upgrade::done : Upgrade::refused;
+  if (switched && !websocket_) {
+    refuse({}, "HTTP: an upgrade to a protocol that cannot be followed");
+    link_.cut();
+  }
+  answered_.raise();
+}
+
+bool Gate::is_allowed(const std::string& name) {
+  const Verdict verdict = judge_.rules().name(name, endpoint_.port);
+  if (!verdict.allowed) return refuse(name, verdict.why);
+  if (noted_ == name) return true;
+  noted_ = name;
+  events_.add(event_about(endpoint_, "tcp", {Way::name, verdict, {name}}));
+  return true;
+}
+
+bool Gate::refuse(const std::string& name, std::string why) {
+  Decision decision{Way::refused, {.allowed = false, .rule = {}, .why = std::move(why)}, {}};
+  if (!name.empty()) decision.names.push_back(name);
+  NetworkEvent event = event_about(endpoint_, "tcp", decision);
+  if (name.empty()) event.would_allow = rule_that_would_allow(endpoint_.address, endpoint_.port);
+  events_.add(std::move(event));
+  return false;
+}
+
+}  // namespace belljar::broker

@@ -1,0 +1,58 @@
+// Gate: a connection that a name allows. Names share addresses, so what the guest says
+// goes on only while it names an allowed one: the server name of TLS, the Host of every
+// HTTP request. On other ports than theirs another protocol goes by the address alone.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "broker/events.h"
+#include "broker/http_request.h"
+#include "broker/relay.h"
+
+namespace belljar::broker {
+
+class Gate {
+ public:
+  Gate(Loop& loop, Judge& judge, Events& events, Endpoint endpoint, Link& link, Pipes& pipes)
+      : judge_(judge),
+        events_(events),
+        endpoint_(endpoint),
+        link_(link),
+        pipes_(pipes),
+        answered_(loop) {}
+
+  // What the guest says.
+  Task<void> pass();
+  // What it is answered. Nothing is held back; but a change of protocol is noticed.
+  Task<void> answer();
+
+ private:
+  enum class Speech { unknown, http, opaque };
+  enum class Upgrade { none, asked, refused, done };
+
+  Task<bool> read_more();
+  // True: go on with whatever is left. False: refused, or broken.
+  Task<bool> pass_hello(bool& is_tls);
+  Task<bool> pass_requests();
+  Task<bool> pass_request(const HttpRequests::Step& step);
+  void look_for_upgrade(std::span<const std::byte> answer);
+  bool is_allowed(const std::string& name);
+  bool refuse(const std::string& name, std::string why);
+
+  Judge& judge_;
+  Events& events_;
+  Endpoint endpoint_;
+  Link& link_;
+  Pipes& pipes_;
+  std::vector<std::byte> held_;  // of the guest, and not passed on
+  Speech speech_ = Speech::unknown;
+  Upgrade upgrade_ = Upgrade::none;
+  bool websocket_ = false;  // is what the upgrade is to
+  bool first_request_ = true;
+  std::string noted_;  // the name of the last event
+  std::string status_line_;  // of the answer to an upgrade
+  Signal answered_;          // it is no longer `asked`
+};
+
+}  // namespace belljar::broker

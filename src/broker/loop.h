@@ -1,0 +1,54 @@
+// The broker's loop: one thread, coroutines, no exceptions. A Stream is a descriptor that
+// coroutines can wait for; they make the system calls themselves.
+#pragma once
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+
+#include "base/fd.h"
+
+namespace belljar::broker {
+
+namespace asio = boost::asio;
+
+using Loop = asio::io_context;
+using Stream = asio::posix::stream_descriptor;
+using Clock = std::chrono::steady_clock;
+template <class T = void>
+using Task = asio::awaitable<T>;
+
+inline constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+
+// False: the stream was cancelled.
+inline Task<bool> readable(Stream& stream) {
+  auto [error] = co_await stream.async_wait(Stream::wait_read, kAwait);
+  co_return !error;
+}
+inline Task<bool> writable(Stream& stream) {
+  auto [error] = co_await stream.async_wait(Stream::wait_write, kAwait);
+  co_return !error;
+}
+
+inline void begin(Loop& loop, Task<void> task) {
+  asio::co_spawn(loop, std::move(task), asio::detached);
+}
+
+// Something that coroutines wait for until another says that it has changed.
+class Signal {
+ public:
+  explicit Signal(Loop& loop) : timer_(loop, Clock::time_point::max()) {}
+  void raise() { timer_.expires_at(Clock::time_point::max()); }  // wakes who waits
+  Task<void> wait() { co_await timer_.async_wait(kAwait); }
+
+ private:
+  asio::steady_timer timer_;
+};
+
+}  // namespace belljar::broker

@@ -1,0 +1,42 @@
+// Names: the guest's DNS. Port 53 of its loopback is ours; who asks for an allowed name
+// is told the addresses that the host's own resolver knows, and those are pinned.
+#pragma once
+
+#include "broker/dns.h"
+#include "broker/events.h"
+#include "broker/loop.h"
+#include "broker/resolver.h"
+
+namespace belljar::broker {
+
+class Names {
+ public:
+  Names(Loop& loop, Judge& judge, Events& events, Fd udp, Fd tcp)
+      : loop_(loop),
+        judge_(judge),
+        events_(events),
+        resolver_(loop),
+        udp_(loop, udp.release()),
+        tcp_(loop, tcp.release()) {}
+
+  Task<void> serve_udp();
+  Task<void> serve_tcp();
+
+ private:
+  Task<void> answer_udp(std::vector<std::byte> packet, sockaddr_storage from, socklen_t size);
+  Task<void> answer_tcp(Fd client);
+  // Empty: no answer is due.
+  Task<std::vector<std::byte>> answer(std::span<const std::byte> packet, Transport transport);
+  Task<std::vector<std::byte>> answer(DnsQuestion question, Transport transport);
+  void note(const DnsQuestion& question, const Verdict& verdict);
+
+  Loop& loop_;
+  Judge& judge_;
+  Events& events_;
+  Resolver resolver_;
+  Stream udp_;
+  Stream tcp_;
+  int busy_ = 0;  // questions under way
+};
+
+}  // namespace belljar::broker

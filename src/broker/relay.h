@@ -1,0 +1,37 @@
+// Relay: the bytes of two streams, each way until its end, without copying them.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "broker/loop.h"
+
+namespace belljar::broker {
+
+// Pipes that data passes through on its way. A stream holds one only while it has data.
+class Pipes {
+ public:
+  Result<Pipe> borrow();
+  void give_back(Pipe pipe);  // an empty one
+
+ private:
+  std::vector<Pipe> idle_;
+};
+
+// Two streams that belong together: what breaks the one breaks the other.
+struct Link {
+  Stream guest;
+  Stream outside;
+  bool broken = false;
+
+  // Ends both at once; the other sides see a reset.
+  void cut();
+};
+
+// Passes on all that comes `from`; its end is the other's end too.
+Task<void> pump(Link& link, Stream& from, Stream& to, Pipes& pipes);
+
+// Sends all of it. False: the link is broken.
+Task<bool> send_all(Link& link, Stream& to, std::span<const std::byte> bytes);
+
+}  // namespace belljar::broker

@@ -1,0 +1,180 @@
+#include "broker/streams.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+
+#include "base/syscall.h"
+#include "broker/bind.h"
+#include "broker/gate.h"
+
+namespace belljar::broker {
+namespace {
+
+using asio::experimental::awaitable_operators::operator&&;
+
+// How long a connect that does not wait is held back: so long a near host takes to
+// refuse, and the guest then learns it as it would outside. After that it goes on, and a
+// refusal that comes later is a reset.
+constexpr std::chrono::milliseconds kBrief{20};
+// A listener that nobody used for so long is closed: the port may be the guest's again.
+constexpr std::chrono::seconds kIdle{10};
+constexpr int kBacklog = 1024;
+constexpr std::size_t kMostListeners = 4096;
+
+void send_at_once(int fd) {
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+int family_of(const Endpoint& endpoint) { return endpoint.address.is_v4() ? AF_INET : AF_INET6; }
+
+}  // namespace
+
+Task<int> Streams::prepare(Endpoint endpoint, Way way, bool patient) {
+  const std::shared_ptr<Upstream> upstream = open_outside(endpoint, way);
+  const int err = co_await listen_at(endpoint);
+  // The guest's own server has the port: on its loopback that is whom it means.
+  if (err == EADDRINUSE && way == Way::localhost) co_return 0;
+  if (err != 0) co_return err;
+  if (!upstream->done) {
+    upstream->settled.expires_at(patient ? Clock::time_point::max() : Clock::now() + kBrief);
+    co_await upstream->settled.async_wait(kAwait);
+  }
+  if (upstream->done && upstream->error != 0) co_return upstream->error;
+  const auto at = listeners_.find(endpoint);
+  if (at == listeners_.end()) co_return ECONNREFUSED;  // the wait was longer than its life
+  at->second->used = Clock::now();
+  at->second->upstreams.push_back(upstream);
+  co_return 0;
+}
+
+std::shared_ptr<Upstream> Streams::open_outside(Endpoint endpoint, Way way) {
+  auto upstream = std::make_shared<Upstream>(loop_);
+  const Endpoint to = outside_of(endpoint, way);
+  Fd socket(::socket(family_of(to), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const SocketAddress address = to.to_socket_address();
+  const int result = socket ? ::connect(socket.get(), address.get(), address.size) : -1;
+  const int err = result < 0 ? errno : 0;
+  if (socket) {
+    send_at_once(socket.get());
+    upstream->stream.assign(socket.release());
+  }
+  if (err == EINPROGRESS) {
+    begin(loop_, finish_connect(upstream));
+  } else {
+    upstream->done = true;
+    upstream->error = err;
+  }
+  return upstream;
+}
+
+Task<void> Streams::finish_connect(std::shared_ptr<Upstream> upstream) {
+  (void)co_await writable(upstream->stream);
+  socklen_t size = sizeof upstream->error;
+  if (::getsockopt(upstream->stream.native_handle(), SOL_SOCKET, SO_ERROR, &upstream->error, &size) < 0)
+    upstream->error = errno;
+  upstream->done = true;
+  upstream->settled.cancel();
+}
+
+Task<int> Streams::listen_at(Endpoint endpoint) {
+  if (listeners_.contains(endpoint)) co_return 0;
+  Fd socket = co_await sockets_.get(family_of(endpoint), SOCK_STREAM);
+  if (listeners_.contains(endpoint)) co_return 0;  // made while we waited
+  if (listeners_.size() >= kMostListeners) co_return ENOBUFS;
+  if (!socket) co_return ENETUNREACH;
+  if (const int err = bind_anywhere(socket.get(), endpoint); err != 0) co_return err;
+  if (::listen(socket.get(), kBacklog) < 0) co_return errno;
+  auto listener = std::make_shared<Listener>(loop_, std::move(socket));
+  listeners_[endpoint] = listener;
+  begin(loop_, accept_at(endpoint, listener));
+  if (!std::exchange(sweeping_, true)) begin(loop_, sweep());
+  co_return 0;
+}
+
+Task<void> Streams::accept_at(Endpoint endpoint, std::shared_ptr<Listener> listener) {
+  while (co_await readable(listener->stream)) {
+    for (;;) {
+      Fd guest(::accept4(listener->stream.native_handle(), nullptr, nullptr,
+                         SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (!guest) break;
+      listener->used = Clock::now();
+      std::shared_ptr<Upstream> upstream;
+      if (!listener->upstreams.empty()) {
+        upstream = std::move(listener->upstreams.front());
+        listener->upstreams.pop_front();
+      }
+      begin(loop_, serve(std::move(guest), endpoint, std::move(upstream)));
+    }
+    if (errno == EMFILE || errno == ENFILE) {  // until connections have ended
+      asio::steady_timer wait(loop_, kBrief);
+      co_await wait.async_wait(kAwait);
+    }
+  }
+}
+
+Task<void> Streams::serve(Fd guest, Endpoint endpoint, std::shared_ptr<Upstream> upstream) {
+  const Decision decision = judge_.decide(endpoint, Clock::now());
+  send_at_once(guest.get());
+  Link link{.guest = Stream(loop_, guest.release()), .outside = Stream(loop_)};
+  if (decision.way == Way::refused || decision.way == Way::inside) {
+    events_.add(event_about(endpoint, "tcp", decision));
+    co_return link.cut();
+  }
+  if (upstream == nullptr) upstream = open_outside(endpoint, decision.way);
+  if (!upstream->done) {
+    upstream->settled.expires_at(Clock::time_point::max());
+    co_await upstream->settled.async_wait(kAwait);
+  }
+  if (upstream->error != 0) co_return link.cut();
+  link.outside = std::move(upstream->stream);
+  if (decision.way == Way::name) {
+    Gate gate(loop_, judge_, events_, endpoint, link, pipes_);
+    co_await (gate.pass() && gate.answer());
+  } else {
+    co_await (pump(link, link.guest, link.outside, pipes_) &&
+              pump(link, link.outside, link.guest, pipes_));
+  }
+}
+
+Task<void> Streams::serve_published(Fd outside, std::uint16_t port) {
+  Fd inside = co_await sockets_.get(AF_INET, SOCK_STREAM);
+  if (!inside) co_return;
+  const SocketAddress address = Endpoint{IpAddress::v4(127, 0, 0, 1), port}.to_socket_address();
+  Link link{.guest = Stream(loop_, inside.release()), .outside = Stream(loop_, outside.release())};
+  const int result = ::connect(link.guest.native_handle(), address.get(), address.size);
+  int error = result < 0 ? errno : 0;
+  if (error == EINPROGRESS) {
+    (void)co_await writable(link.guest);
+    socklen_t size = sizeof error;
+    ::getsockopt(link.guest.native_handle(), SOL_SOCKET, SO_ERROR, &error, &size);
+  }
+  if (error != 0) co_return link.cut();
+  co_await (pump(link, link.guest, link.outside, pipes_) &&
+            pump(link, link.outside, link.guest, pipes_));
+}
+
+Task<void> Streams::sweep() {
+  while (!listeners_.empty()) {
+    sweep_.expires_after(kIdle / 2);
+    co_await sweep_.async_wait(kAwait);
+    const Clock::time_point old = Clock::now() - kIdle;
+    for (auto at = listeners_.begin(); at != listeners_.end();) {
+      auto& upstreams = at->second->upstreams;
+      // Whoever was to come has not: it was interrupted, or never meant it.
+      while (!upstreams.empty() && upstreams.front()->begun < old) upstreams.pop_front();
+      if (at->second->used < old && upstreams.empty()) {
+        at->second->stream.close();
+        at = listeners_.erase(at);
+      } else {
+        ++at;
+      }
+    }
+  }
+  sweeping_ = false;
+}
+
+}  // namespace belljar::broker

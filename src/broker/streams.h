@@ -1,0 +1,64 @@
+// Streams: the guest's TCP connections. A listener in the jar's namespace stands on each
+// address and port that the guest was allowed to reach; what it accepts is judged again,
+// by its own address, and relayed to a connection outside.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+
+#include "broker/events.h"
+#include "broker/relay.h"
+#include "broker/sockets.h"
+
+namespace belljar::broker {
+
+// A connection outside, perhaps still on its way.
+struct Upstream {
+  explicit Upstream(Loop& loop) : stream(loop), settled(loop) {}
+  Stream stream;
+  bool done = false;
+  int error = 0;  // once it is done
+  Clock::time_point begun = Clock::now();
+  asio::steady_timer settled;  // ends when it is done
+};
+
+class Streams {
+ public:
+  Streams(Loop& loop, Judge& judge, Events& events, Sockets& sockets)
+      : loop_(loop), judge_(judge), events_(events), sockets_(sockets), sweep_(loop) {}
+
+  // Before the guest's connect goes on: opens the way outside and stands where it will
+  // arrive. `patient`: the guest waits for the answer. 0, or the error to give it.
+  Task<int> prepare(Endpoint endpoint, Way way, bool patient);
+
+  // A connection from outside to a port of the guest's.
+  Task<void> serve_published(Fd outside, std::uint16_t port);
+
+ private:
+  struct Listener {
+    Listener(Loop& loop, Fd socket) : stream(loop, socket.release()) {}
+    Stream stream;
+    std::deque<std::shared_ptr<Upstream>> upstreams;  // for who arrives next
+    Clock::time_point used = Clock::now();
+  };
+  using Listeners = std::map<Endpoint, std::shared_ptr<Listener>>;
+
+  Task<int> listen_at(Endpoint endpoint);
+  Task<void> accept_at(Endpoint endpoint, std::shared_ptr<Listener> listener);
+  Task<void> serve(Fd guest, Endpoint endpoint, std::shared_ptr<Upstream> upstream);
+  std::shared_ptr<Upstream> open_outside(Endpoint endpoint, Way way);
+  Task<void> finish_connect(std::shared_ptr<Upstream> upstream);
+  Task<void> sweep();
+
+  Loop& loop_;
+  Judge& judge_;
+  Events& events_;
+  Sockets& sockets_;
+  Pipes pipes_;
+  Listeners listeners_;
+  asio::steady_timer sweep_;
+  bool sweeping_ = false;
+};
+
+}  // namespace belljar::broker
