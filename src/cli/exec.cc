@@ -87,6 +87,23 @@ Status announce(const Plan& plan) {
   return {};
 }
 
+// The project was judged by where its paths led when its file was read. A guest that runs
+// meanwhile may have changed that, so what counts is what was opened.
+Status check_bound(const Plan& plan, const Reach& bound) {
+  for (const Place& place : plan.layout.places) {
+    const bool grants = place.access == Access::read || place.access == Access::write;
+    const bool callers_home = place.from == "home" && plan.policy.files.home_dir.empty();
+    // Not the project's to name; a credential's name was judged.
+    const bool others = place.from == "system" || place.from == "toolchain" ||
+                        place.from == "private" || place.from == "credential" || callers_home;
+    if (!grants || place.pin || others || bound.allows(place.path, place.access)) continue;
+    return fail("belljar.toml is not trusted, and its " + place.from + " led to " + place.path +
+                    " when it was opened",
+                0, "something has changed a symlink meanwhile");
+  }
+  return {};
+}
+
 void print_phases(const Outcome& outcome) {
   if (output().verbosity != Verbosity::verbose) return;
   for (const auto& [phase, time] : outcome.phases)
@@ -137,19 +154,25 @@ Result<int> run_settings(const Run& request) {
     run_without_sandbox(request.command);
   }
   TRY(launcher::check_stdio(policy, {0, 1, 2}));
-  if (!request.report.empty()) TRY(check_report(request.report));
+  std::optional<ReportFile> report_file;
+  if (!request.report.empty())
+    report_file = TRY(ReportFile::prepare(request.report, policy.files, caller));
   raise_cpu_limit(policy);
   launcher::Command command{.arguments = request.command, .has_terminal = has_terminal()};
   command.takes_terminal = command.has_terminal && ::tcgetpgrp(0) == ::getpgrp();
   command.signal_mask = block_signals();
+  auto about_to_run = [&](const Plan& plan) -> Status {
+    if (request.bound) TRY(check_bound(plan, *request.bound));
+    return announce(plan);
+  };
   Outcome outcome =
-      TRY(launcher::run(policy, caller, command, {.forward_signals = true}, announce));
+      TRY(launcher::run(policy, caller, command, {.forward_signals = true}, about_to_run));
   print_phases(outcome);
   if (outcome.reason == Reason::not_started)
     print_error(not_started(request.command[0], outcome.exec_error, caller));
   if (std::string words = last_words(policy, outcome); !words.empty())
     print_error({.what = words, .err = 0, .hint = {}});
-  if (!request.report.empty()) TRY(write_report(request.report, policy, outcome));
+  if (report_file) TRY(report_file->write(policy, outcome));
   return outcome.exit_code();
 }
 
@@ -161,6 +184,7 @@ int exec(const Arguments& arguments) {
   if (!loaded) return report(std::unexpected(loaded.error()));
   request.settings = std::move(loaded->settings);
   request.profile_name = loaded->policy.profile;
+  request.bound = std::move(loaded->bound);
   request.command = std::move(parsed->rest);
   return report(run_settings(request));
 }

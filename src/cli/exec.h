@@ -3,14 +3,16 @@
 
 #include "cli/cli.h"
 #include "launcher/wait.h"
+#include "policy/widening.h"
 
 namespace belljar::cli {
 
 struct Run {
   Settings settings;  // merged from all sources
   Arguments command;
-  std::string report;        // a file for the outcome as JSON; empty: none
-  std::string profile_name;  // as the person calls it; empty: the built-in's name
+  std::string report;            // a file for the outcome as JSON; empty: none
+  std::string profile_name;      // as the person calls it; empty: the built-in's name
+  std::optional<Reach> bound{};  // of a project that is not trusted
 };
 
 // The exit code that belljar should have.

@@ -1,6 +1,7 @@
 #include "cli/report.h"
 
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +10,8 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/syscall.h"
+#include "plan/paths.h"
+#include "plan/planted.h"
 
 namespace belljar::cli {
 namespace {
@@ -40,29 +43,47 @@ json::object to_json(const Policy& policy, const Outcome& outcome) {
 
 }  // namespace
 
-Status check_report(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  const std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);
-  if (::access(folder.c_str(), W_OK | X_OK) < 0) return fail("write the report " + path, errno);
-  return {};
+Result<ReportFile> ReportFile::prepare(const std::string& path, const Files& files,
+                                       const Caller& caller) {
+  const std::string full = path.starts_with('/') ? path : caller.cwd + "/" + path;
+  const std::size_t slash = full.rfind('/');
+  Tracer tracer;
+  Result<Traced> traced = tracer.trace(full.substr(0, slash + 1));
+  if (!traced) return fail("write the report " + path, traced.error().err);
+  TRY(GuestTrees(files, caller, tracer).check(*traced, "report", path));
+  Fd folder = TRY(open_traced(traced->path, traced->st));
+  if (::faccessat(folder.get(), ".", W_OK | X_OK, 0) < 0)
+    return fail("write the report " + path, errno);
+  return ReportFile(path, full.substr(slash + 1), std::move(folder));
 }
 
-Status write_report(const std::string& path, const Policy& policy, const Outcome& outcome) {
-  // The place may be the guest's own workdir: it must not be made to write
-  // through a symlink, nor to wait for a reader.
-  Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-                 0644));
-  if (!file) return fail("write the report " + path, errno);
+Status ReportFile::write(const Policy& policy, const Outcome& outcome) const {
+  // The folder may be the guest's own: what it put there is neither written through, a
+  // symlink or a hard link, nor waited for, a FIFO.
   struct stat st{};
-  if (::fstat(file.get(), &st) < 0 || !S_ISREG(st.st_mode))
-    return fail("write the report " + path + ": not a regular file");
+  if (::fstatat(folder_.get(), name_.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+      !S_ISREG(st.st_mode))
+    return fail("write the report " + path_ + ": not a regular file");
+  std::uint64_t random = 0;
+  if (::getrandom(&random, sizeof random, 0) < 0) return fail("getrandom", errno);
+  const std::string temporary = ".belljar-report-" + std::to_string(random);
+  Fd file(
+      ::openat(folder_.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!file) return fail("write the report " + path_, errno);
+  auto give_up = [&] {
+    const int err = errno;
+    ::unlinkat(folder_.get(), temporary.c_str(), 0);  // nothing more can be done about it
+    return fail("write the report " + path_, err);
+  };
   std::string text = pretty(to_json(policy, outcome));
   std::string_view rest = text;
   while (!rest.empty()) {
     ssize_t n = retry([&] { return ::write(file.get(), rest.data(), rest.size()); });
-    if (n < 0) return fail("write the report " + path, errno);
+    if (n < 0) return give_up();
     rest.remove_prefix(static_cast<std::size_t>(n));
   }
+  if (::renameat(folder_.get(), temporary.c_str(), folder_.get(), name_.c_str()) < 0)
+    return give_up();
   return {};
 }
 

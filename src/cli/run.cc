@@ -102,7 +102,8 @@ Result<int> run_tasks(const Arguments& arguments) {
     prepared.push_back({.settings = std::move(loaded.settings),
                         .command = {},
                         .report = request.report,
-                        .profile_name = loaded.policy.profile});
+                        .profile_name = loaded.policy.profile,
+                        .bound = std::move(loaded.bound)});
   }
   for (std::size_t i = 0; i < order.size(); ++i) {
     const bool last = i + 1 == order.size();

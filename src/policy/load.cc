@@ -52,11 +52,16 @@ class Loader {
   Result<Loaded> load() {
     if (!files_.project) return compose({}, {}, flags_);
     const Config& config = files_.project->config;
+    std::optional<Reach> bound;
     if (!files_.project->trusted) {
+      const Policy before = TRY(compose_without_project()).policy;
+      if (before.mode != Mode::off) bound.emplace(before.files);
       std::vector<Widening> refused = TRY(widenings());
       if (!refused.empty()) return std::unexpected(refusal(config, refused));
     }
-    return compose(config.sandbox.settings, task_settings(), flags_);
+    Loaded loaded = TRY(compose(config.sandbox.settings, task_settings(), flags_));
+    loaded.bound = std::move(bound);
+    return loaded;
   }
 
   Result<std::vector<Widening>> widenings() {
