@@ -101,7 +101,7 @@ inline constexpr Subcommand kSubcommands[] = {
              "Examples\n"
              "  belljar exec -- python3 unknown.py\n"
              "  belljar exec --network=none --extra-read=/data -- ./analyse /data/in.csv\n"
-             "  belljar exec --hide=.env --protect=.git/hooks -- npm install\n"
+             "  belljar exec --hide=.env --protect=.git -- npm install\n"
              "  belljar exec --deny-write --allow-write=build -- make\n"},
     {.name = "explain",
      .alias = "",
