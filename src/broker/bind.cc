@@ -11,7 +11,8 @@ int bind_anywhere(int fd, const Endpoint& endpoint) {
   const int on = 1;
   const bool v4 = endpoint.address.is_v4();
   ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  ::setsockopt(fd, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? IP_FREEBIND : IPV6_FREEBIND, &on, sizeof on);
+  ::setsockopt(fd, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? IP_FREEBIND : IPV6_FREEBIND, &on,
+               sizeof on);
   const SocketAddress address = endpoint.to_socket_address();
   return ::bind(fd, address.get(), address.size) < 0 ? errno : 0;
 }

@@ -27,7 +27,8 @@ Result<Fd> listen_on_loopback(std::uint16_t port) {
   int err = socket ? bind_anywhere(socket.get(), here) : errno;
   if (err == 0 && ::listen(socket.get(), SOMAXCONN) < 0) err = errno;
   if (err != 0)
-    return fail("publish: listen on " + here.text(), err, "choose another port: --publish=HOSTPORT:PORT");
+    return fail("publish: listen on " + here.text(), err,
+                "choose another port: --publish=HOSTPORT:PORT");
   return socket;
 }
 
@@ -46,7 +47,8 @@ struct Broker::Inside {
 
   Task<void> publish(Stream listener, std::uint16_t port) {
     while (co_await readable(listener)) {
-      Fd client(::accept4(listener.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      Fd client(
+          ::accept4(listener.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (client) begin(loop, streams.serve_published(std::move(client), port));
     }
   }

@@ -43,8 +43,7 @@ IpAddress as_the_kernel_takes(const IpAddress& address) {
 
 // The process that a thread belongs to.
 pid_t process_of(pid_t thread) {
-  const std::string status =
-      read_text("/proc/" + std::to_string(thread) + "/status").value_or("");
+  const std::string status = read_text("/proc/" + std::to_string(thread) + "/status").value_or("");
   const std::size_t at = status.find("\nTgid:");
   return at == status.npos ? -1 : std::atoi(status.c_str() + at + 6);
 }
@@ -65,8 +64,7 @@ struct Kind {
 
 Kind kind_of(pid_t thread, int number) {
   Fd process(static_cast<int>(::syscall(SYS_pidfd_open, thread, PIDFD_THREAD)));
-  if (!process)
-    process = Fd(static_cast<int>(::syscall(SYS_pidfd_open, process_of(thread), 0)));
+  if (!process) process = Fd(static_cast<int>(::syscall(SYS_pidfd_open, process_of(thread), 0)));
   Kind kind;
   kind.socket = Fd(static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), number, 0)));
   socklen_t size = sizeof(int);
@@ -171,7 +169,8 @@ Task<void> Calls::decide(Target target) {
   go_on(target.id);
 }
 
-Task<Calls::Answer> Calls::prepare(const Target& target, const Endpoint& endpoint, const Decision& decision) {
+Task<Calls::Answer> Calls::prepare(const Target& target, const Endpoint& endpoint,
+                                   const Decision& decision) {
   const Kind kind = kind_of(target.thread, target.fd);
   if (kind.type == SOCK_DGRAM) co_return Answer{co_await datagrams_.prepare(endpoint)};
   if (kind.type != SOCK_STREAM) co_return Answer{EACCES};

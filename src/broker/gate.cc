@@ -52,7 +52,8 @@ Task<bool> Gate::pass_hello(bool& is_tls) {
     verdict = read_client_hello(held_);
   }
   is_tls = verdict.kind != Kind::not_tls;
-  if (!is_tls && endpoint_.port == kHttps) co_return refuse({}, "what is said on port 443 is not TLS");
+  if (!is_tls && endpoint_.port == kHttps)
+    co_return refuse({}, "what is said on port 443 is not TLS");
   if (!is_tls) co_return true;
   if (verdict.kind == Kind::malformed) co_return refuse({}, "TLS: " + verdict.reason);
   const ClientHello& hello = verdict.hello;
@@ -94,7 +95,8 @@ Task<bool> Gate::pass_requests() {
       case Kind::malformed:
         co_return refuse({}, "HTTP: " + std::string(step.reason));
     }
-    if (!co_await send_all(link_, link_.outside, std::span(held_).first(step.pass))) co_return false;
+    if (!co_await send_all(link_, link_.outside, std::span(held_).first(step.pass)))
+      co_return false;
     held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(step.pass));
   }
 }

@@ -64,7 +64,7 @@ class Gate {
   Upgrade upgrade_ = Upgrade::none;
   bool websocket_ = false;  // is what the upgrade is to
   bool first_request_ = true;
-  std::string noted_;  // the name of the last event
+  std::string noted_;        // the name of the last event
   std::string status_line_;  // of the answer to an upgrade
   Signal answered_;          // it is no longer `asked`
 };

@@ -21,9 +21,10 @@ Task<void> Names::serve_udp() {
       std::vector<std::byte> packet(kMaxDnsQuery);
       sockaddr_storage from{};
       socklen_t size = sizeof from;
-      const ssize_t n =
-          retry([&] { return ::recvfrom(udp_.native_handle(), packet.data(), packet.size(),
-                                        MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &size); });
+      const ssize_t n = retry([&] {
+        return ::recvfrom(udp_.native_handle(), packet.data(), packet.size(), MSG_DONTWAIT,
+                          reinterpret_cast<sockaddr*>(&from), &size);
+      });
       if (n < 0) break;
       if (busy_ >= kMostQuestions) continue;  // it asks again
       packet.resize(static_cast<std::size_t>(n));
@@ -62,10 +63,11 @@ Task<void> Names::answer_tcp(Fd client) {
     if (!message) co_return;
     if (*message) {
       const std::size_t size = (*message)->size() + 2;
-      const std::vector<std::byte> bytes = with_dns_length(co_await answer(**message, Transport::tcp));
+      const std::vector<std::byte> bytes =
+          with_dns_length(co_await answer(**message, Transport::tcp));
       held.erase(held.begin(), held.begin() + static_cast<std::ptrdiff_t>(size));
-      if (::send(stream->native_handle(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) !=
-          static_cast<ssize_t>(bytes.size()))
+      if (::send(stream->native_handle(), bytes.data(), bytes.size(),
+                 MSG_DONTWAIT | MSG_NOSIGNAL) != static_cast<ssize_t>(bytes.size()))
         co_return;
       continue;
     }

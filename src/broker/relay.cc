@@ -68,7 +68,8 @@ Task<void> pump(Link& link, Stream& from, Stream& to, Pipes& pipes) {
       if (got < 0) break;
       since_turn += static_cast<std::size_t>(got);
       while (got > 0) {
-        const ssize_t sent = move(pipe->read.get(), to.native_handle(), static_cast<std::size_t>(got));
+        const ssize_t sent =
+            move(pipe->read.get(), to.native_handle(), static_cast<std::size_t>(got));
         if (sent < 0 && errno == EAGAIN && co_await writable(to)) continue;
         if (sent <= 0) co_return link.cut();
         got -= sent;

@@ -9,7 +9,6 @@
 namespace belljar::broker {
 namespace {
 
-
 // A guest's resolver waits 5 s before it asks again; by then it shall have an answer.
 constexpr int kFirstWait = 1500;
 constexpr int kTries = 2;
@@ -73,8 +72,7 @@ Task<Resolved> Resolver::resolve(std::string name, int family) {
   options.tries = kTries;
   options.sock_state_cb = watch;
   options.sock_state_cb_data = question.get();
-  if (!question->epoll || ares_init_options(&question->channel, &options,
-                                            kOptions) != ARES_SUCCESS)
+  if (!question->epoll || ares_init_options(&question->channel, &options, kOptions) != ARES_SUCCESS)
     co_return Resolved{};
   ares_addrinfo_hints hints{};
   hints.ai_family = family;
@@ -88,8 +86,8 @@ Task<Resolved> Resolver::resolve(std::string name, int family) {
     timeval most{.tv_sec = 0, .tv_usec = 500'000};
     timeval wait{};
     ares_timeout(question->channel, &most, &wait);
-    asio::steady_timer timer(loop_, std::chrono::seconds(wait.tv_sec) +
-                                        std::chrono::microseconds(wait.tv_usec));
+    asio::steady_timer timer(
+        loop_, std::chrono::seconds(wait.tv_sec) + std::chrono::microseconds(wait.tv_usec));
     timer.async_wait([ready](const boost::system::error_code& error) {
       if (!error) ready->cancel();
     });

@@ -75,7 +75,8 @@ std::shared_ptr<Upstream> Streams::open_outside(Endpoint endpoint, Way way) {
 Task<void> Streams::finish_connect(std::shared_ptr<Upstream> upstream) {
   (void)co_await writable(upstream->stream);
   socklen_t size = sizeof upstream->error;
-  if (::getsockopt(upstream->stream.native_handle(), SOL_SOCKET, SO_ERROR, &upstream->error, &size) < 0)
+  if (::getsockopt(upstream->stream.native_handle(), SOL_SOCKET, SO_ERROR, &upstream->error,
+                   &size) < 0)
     upstream->error = errno;
   upstream->done = true;
   upstream->settled.cancel();

@@ -14,7 +14,7 @@ struct Run {
 };
 
 // The exit code that belljar should have.
-Result<int> run_loaded(const Run& run);
+Result<int> run_loaded(const Run& request);
 
 // A whole home, or more, is rarely what a person means to hand over.
 Status check_workdir(const Loaded& loaded, const Caller& caller);

@@ -161,9 +161,8 @@ std::string in_words(const NetworkEvent& event) {
   std::string text = event.allowed ? "allowed " : "denied ";
   text.append(event.name);
   if (!event.address.empty()) {
-    const std::string place = event.address.find(':') == event.address.npos
-                                  ? event.address
-                                  : "[" + event.address + "]";
+    const std::string place =
+        event.address.find(':') == event.address.npos ? event.address : "[" + event.address + "]";
     const std::string port = ":" + std::to_string(event.port);
     text.append(event.name.empty() ? place + port : port + " at " + event.address);
   }

@@ -23,15 +23,15 @@ struct PhaseClock {
 struct Entry {
   const Plan* plan;
   view::Late late;
-  uid_t jar_uid;      // where root made one up for the jar
-  int error_fd;       // a SetupFailure goes here
-  bool jar_uid_comes; // the parent writes the id maps, and go_fd tells when
-  int go_fd;          // readable when the parent has done its part; or -1
-  int control_fd;     // init's end of the socket
-  int supervisor_fd;  // pidfd of this process
-  int sockets_fd;     // where the broker asks init for sockets; or -1
-  int init_fd;        // the init program
-  int terminal_fd;    // the terminal that the guest is given, or -1
+  uid_t jar_uid;       // where root made one up for the jar
+  int error_fd;        // a SetupFailure goes here
+  bool jar_uid_comes;  // the parent writes the id maps, and go_fd tells when
+  int go_fd;           // readable when the parent has done its part; or -1
+  int control_fd;      // init's end of the socket
+  int supervisor_fd;   // pidfd of this process
+  int sockets_fd;      // where the broker asks init for sockets; or -1
+  int init_fd;         // the init program
+  int terminal_fd;     // the terminal that the guest is given, or -1
   PhaseClock* phases;
   net::Doors* doors;
 };

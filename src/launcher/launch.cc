@@ -193,8 +193,7 @@ Result<std::uint32_t> expect(Kind kind, const News& news) {
   TRY(wait_for_child(news));
   protocol::Header header{};
   ssize_t n = retry([&] { return ::recv(news.control_fd, &header, sizeof header, MSG_DONTWAIT); });
-  if (n != sizeof header || header.kind != kind)
-    return std::unexpected(setup_error(news.error_fd));
+  if (n != sizeof header || header.kind != kind) return std::unexpected(setup_error(news.error_fd));
   return header.value;
 }
 

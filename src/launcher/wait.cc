@@ -275,7 +275,8 @@ sigset_t supervised_signals() {
 Result<Outcome> run(const Policy& policy, const Caller& caller, const Command& command,
                     Supervision supervision, const AboutToRun& about_to_run) {
   Host host = assume_host();
-  Started started = TRY(start(policy, caller, host, &command, about_to_run, supervision.on_network));
+  Started started =
+      TRY(start(policy, caller, host, &command, about_to_run, supervision.on_network));
   return supervise(started.plan, command, std::move(started.jar), supervision);
 }
 

@@ -169,9 +169,9 @@ TEST_P(OnThisKernel, x32_is_killed) {
 }
 
 TEST_P(OnThisKernel, int80_is_killed) {
-  constexpr int getpid32 = 20;
+  constexpr int kGetpid32 = 20;
   int status = status_under(policy(), [] {
-    int rc = getpid32;
+    int rc = kGetpid32;
     asm volatile("int $0x80" : "+a"(rc) : : "memory", "r8", "r9", "r10", "r11");
     return 0;
   });

@@ -46,7 +46,8 @@ class Judge {
       lose(Promise::files, true, "Landlock before ABI 3 does not stop a file from being emptied",
            kGetNamespaces);
     lose(Promise::files, false,
-         "Landlock stops neither stat, nor changes of mode, owner, times and attributes outside, nor "
+         "Landlock stops neither stat, nor changes of mode, owner, times and attributes outside, "
+         "nor "
          "calls to Unix sockets there",
          kGetNamespaces);
     if (!plan_.outside_proc && !plan_.layout.whole_root)
@@ -122,7 +123,8 @@ class Judge {
     }
     if (!plan_.pid_namespace)
       lose(Promise::processes, false,
-           "System V memory of the host can be reached, and limits, priority and CPUs of the caller's "
+           "System V memory of the host can be reached, and limits, priority and CPUs of the "
+           "caller's "
            "processes changed",
            kGetNamespaces);
     // The network namespace also has the abstract unix sockets to itself.

@@ -17,7 +17,7 @@ void remove_stale() {
   for (const auto& entry : std::filesystem::directory_iterator(kFolder, ignored)) {
     const std::string name = entry.path().filename();
     if (!name.starts_with(kPrefix)) continue;
-    const int pid = std::atoi(name.c_str() + kPrefix.size());
+    const long pid = std::strtol(name.c_str() + kPrefix.size(), nullptr, 10);
     struct stat st{};
     const bool ours =
         ::lstat(entry.path().c_str(), &st) == 0 && st.st_uid == ::geteuid() && S_ISDIR(st.st_mode);
