@@ -70,6 +70,23 @@ Status announce(const Plan& plan) {
   return {};
 }
 
+// The project was judged by where its paths led when its file was read. A guest that runs
+// meanwhile may have changed that, so what counts is what was opened.
+Status check_bound(const Plan& plan, const Reach& bound) {
+  for (const Place& place : plan.layout.places) {
+    const bool grants = place.access == Access::read || place.access == Access::write;
+    const bool callers_home = place.from == "home" && plan.policy.files.home_dir.empty();
+    // Not the project's to name; a credential's name was judged.
+    const bool others = place.from == "system" || place.from == "toolchain" ||
+                        place.from == "private" || place.from == "credential" || callers_home;
+    if (!grants || place.pin || others || bound.allows(place.path, place.access)) continue;
+    return fail("belljar.toml is not trusted, and its " + place.from + " led to " + place.path +
+                    " when it was opened",
+                0, "something has changed a symlink meanwhile");
+  }
+  return {};
+}
+
 void print_phases(const Outcome& outcome) {
   if (output().verbosity != Verbosity::verbose) return;
   for (const auto& [phase, time] : outcome.phases)
@@ -119,26 +136,29 @@ Result<int> run_loaded(const Run& request) {
     run_without_sandbox(request.command);
   }
   TRY(launcher::check_stdio(policy, {0, 1, 2}));
-  if (!request.report.empty()) TRY(check_report(request.report));
+  std::optional<ReportFile> report_file;
+  if (!request.report.empty())
+    report_file = TRY(ReportFile::prepare(request.report, policy.files, caller));
   raise_cpu_limit(policy);
   launcher::Command command{.arguments = request.command, .has_terminal = has_terminal()};
   command.signal_mask = block_signals();
   GuestsView view;
-  auto remember = [&](const Plan& plan) {
+  auto about_to_run = [&](const Plan& plan) -> Status {
+    if (request.loaded.bound) TRY(check_bound(plan, *request.loaded.bound));
     view = view_of(plan);
     return announce(plan);
   };
   const launcher::Supervision supervision{.forward_signals = true, .on_network = print_event};
-  Outcome outcome = TRY(launcher::run(policy, caller, command, supervision, remember));
+  Outcome outcome = TRY(launcher::run(policy, caller, command, supervision, about_to_run));
   print_phases(outcome);
   if (outcome.reason == Reason::not_started)
     print_error(not_started(request.command[0], outcome.exec_error, view));
   if (std::string words = last_words(policy, outcome); !words.empty())
     print_error({.what = words, .err = 0, .hint = {}});
   for (const std::string& line : denials(outcome.network)) print_error({.what = line});
-  if (!request.report.empty())
+  if (report_file)
     // The guest has run: how it ended must not be lost for this.
-    if (Status written = write_report(request.report, policy, outcome); !written)
+    if (Status written = report_file->write(policy, outcome); !written)
       print_error(written.error());
   return outcome.exit_code();
 }

@@ -1,6 +1,7 @@
 #include "cli/report.h"
 
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +13,8 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/syscall.h"
+#include "plan/paths.h"
+#include "plan/planted.h"
 
 namespace belljar::cli {
 namespace {
@@ -67,6 +70,12 @@ json::object to_json(const Policy& policy, const Outcome& outcome) {
   return report;
 }
 
+Error not_regular(const std::string& path) {
+  return {.what = "write the report " + path + ": not a regular file",
+          .err = 0,
+          .hint = "name a file: --report=report.json"};
+}
+
 Status write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     ssize_t n = retry([&] { return ::write(fd, text.data(), text.size()); });
@@ -78,37 +87,51 @@ Status write_all(int fd, std::string_view text) {
 
 }  // namespace
 
-Status check_report(const std::string& path) {
+Result<ReportFile> ReportFile::prepare(const std::string& path, const Files& files,
+                                       const Caller& caller) {
   if (path == "-")
     return fail("--report=-: stdout and stderr are the program's", 0,
                 "name a file: --report=report.json");
+  if (path.ends_with('/') || path.starts_with("/dev/") || path.starts_with("/proc/"))
+    return std::unexpected(not_regular(path));
+  const std::string full = path.starts_with('/') ? path : caller.cwd + "/" + path;
+  const std::size_t slash = full.rfind('/');
+  Tracer tracer;
+  Result<Traced> traced = tracer.trace(full.substr(0, slash + 1));
+  if (!traced) return fail("write the report " + path, traced.error().err);
+  TRY(GuestTrees(files, caller, tracer).check(*traced, "report", path));
+  ReportFile file(path, full.substr(slash + 1), TRY(open_traced(traced->path, traced->st)));
+  if (::faccessat(file.folder_.get(), ".", W_OK | X_OK, 0) < 0)
+    return fail("write the report " + path, errno);
+  TRY(file.check_replaceable());
+  return file;
+}
+
+// It will be replaced, and neither a folder nor a device must be. What a symlink leads to
+// is not touched.
+Status ReportFile::check_replaceable() const {
   struct stat st{};
-  const bool there = ::lstat(path.c_str(), &st) == 0;
-  // It will be replaced, and a device or a link such as /dev/stdout must not be.
-  if ((there && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) || path.ends_with('/') ||
-      path.starts_with("/dev/") || path.starts_with("/proc/"))
-    return fail("write the report " + path + ": not a regular file", 0,
-                "name a file: --report=report.json");
-  const std::size_t slash = path.rfind('/');
-  const std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);
-  if (::access(folder.c_str(), W_OK | X_OK) < 0) return fail("write the report " + path, errno);
+  const bool there = ::fstatat(folder_.get(), name_.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0;
+  if (there && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+    return std::unexpected(not_regular(path_));
   return {};
 }
 
-Status write_report(const std::string& path, const Policy& policy, const Outcome& outcome) {
-  // The place may be the guest's own workdir: nothing is written through a link that it
-  // left there, nor is a half report ever seen.
-  std::string beside = path + ".XXXXXX";
-  Fd file(::mkostemp(beside.data(), O_CLOEXEC));
-  if (!file) return fail("write the report " + path, errno);
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
+Status ReportFile::write(const Policy& policy, const Outcome& outcome) const {
+  // The folder may be the guest's own: what it put there is neither written through, a
+  // symlink or a hard link, nor waited for, a FIFO; and no half report is ever seen.
+  TRY(check_replaceable());
+  std::uint64_t random = 0;
+  if (::getrandom(&random, sizeof random, 0) < 0) return fail("getrandom", errno);
+  const std::string beside = ".belljar-report-" + std::to_string(random);
+  Fd file(::openat(folder_.get(), beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!file) return fail("write the report " + path_, errno);
   Status written = write_all(file.get(), pretty(to_json(policy, outcome)));
-  if (written && ::fchmod(file.get(), 0666 & ~mask) < 0) written = fail("chmod", errno);
-  if (written && ::rename(beside.c_str(), path.c_str()) < 0) written = fail("rename", errno);
+  if (written && ::renameat(folder_.get(), beside.c_str(), folder_.get(), name_.c_str()) < 0)
+    written = fail("rename", errno);
   if (written) return {};
-  ::unlink(beside.c_str());
-  return fail("write the report " + path, written.error().err);
+  ::unlinkat(folder_.get(), beside.c_str(), 0);  // nothing more can be done about it
+  return fail("write the report " + path_, written.error().err);
 }
 
 namespace {

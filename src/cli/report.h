@@ -4,14 +4,30 @@
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/result.h"
+#include "belljar/caller.h"
 #include "belljar/outcome.h"
 
 namespace belljar::cli {
 
-// Whether it can be written, asked before the guest has run.
-Status check_report(const std::string& path);
-Status write_report(const std::string& path, const Policy& policy, const Outcome& outcome);
+// Where the report goes. The folder is found before the guest runs, since it may be the
+// guest's to replace by a symlink.
+class ReportFile {
+ public:
+  static Result<ReportFile> prepare(const std::string& path, const Files& files,
+                                    const Caller& caller);
+  Status write(const Policy& policy, const Outcome& outcome) const;
+
+ private:
+  ReportFile(std::string path, std::string name, Fd folder)
+      : path_(std::move(path)), name_(std::move(name)), folder_(std::move(folder)) {}
+  Status check_replaceable() const;
+
+  std::string path_;  // as the person wrote it
+  std::string name_;
+  Fd folder_;
+};
 
 // One line about a decision, and one for each different thing that was denied.
 std::string in_words(const NetworkEvent& event);

@@ -1,5 +1,6 @@
 #include "layers/layout.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -8,8 +9,8 @@
 namespace belljar {
 
 Leftovers::~Leftovers() {
-  for (const std::string& path : std::views::reverse(folders_))
-    ::rmdir(path.c_str());  // ENOTEMPTY: the guest used it
+  for (const Folder& folder : std::views::reverse(folders_))  // ENOTEMPTY: the guest used it
+    ::unlinkat(folder.parent.get(), folder.name.c_str(), AT_REMOVEDIR);
   std::error_code ignored;  // what cannot be removed stays; there is nobody to tell
   // Does not follow symlinks, so what a guest planted leads nowhere.
   for (const std::string& path : scratch_) std::filesystem::remove_all(path, ignored);

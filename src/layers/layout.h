@@ -57,11 +57,17 @@ class Leftovers {
   Leftovers(const Leftovers&) = delete;
   Leftovers& operator=(const Leftovers&) = delete;
   ~Leftovers();
-  void add_folder(std::string path) { folders_.push_back(std::move(path)); }
+  void add_folder(Fd parent, std::string name) {
+    folders_.push_back({std::move(parent), std::move(name)});
+  }
   void add_scratch(std::string path) { scratch_.push_back(std::move(path)); }
 
  private:
-  std::vector<std::string> folders_;  // removed if still empty, the last one first
+  struct Folder {
+    Fd parent;  // a guest may have put something else at its path
+    std::string name;
+  };
+  std::vector<Folder> folders_;       // removed if still empty, the last one first
   std::vector<std::string> scratch_;  // removed with all that is in them
 };
 

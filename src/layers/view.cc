@@ -27,6 +27,15 @@ bool set_flags(int mount_fd, std::uint64_t flags, unsigned how) noexcept {
   return ::syscall(SYS_mount_setattr, mount_fd, "", AT_EMPTY_PATH | how, &attr, sizeof attr) == 0;
 }
 
+// A clone is a peer of what it was cloned from: where that is shared, as systemd makes
+// all of /, what is mounted in the jar would be mounted on the host as well, and stay;
+// and what is mounted on the host would appear in the jar with none of its limits.
+bool leave_peers(int mount_fd) noexcept {
+  mount_attr attr{.attr_set = 0, .attr_clr = 0, .propagation = MS_PRIVATE, .userns_fd = 0};
+  return ::syscall(SYS_mount_setattr, mount_fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr,
+                   sizeof attr) == 0;
+}
+
 bool move_to(int mount_fd, int at_fd, const char* path, unsigned flags) noexcept {
   return ::syscall(SYS_move_mount, mount_fd, "", at_fd, path, MOVE_MOUNT_F_EMPTY_PATH | flags) == 0;
 }
@@ -257,6 +266,7 @@ Status open_trees(const Plan& plan, std::span<int> trees) {
     if (op.step != Step::bind) continue;
     trees[i] = open_tree(AT_FDCWD, op.source.c_str(), AT_RECURSIVE);
     if (trees[i] < 0) return fail("view: open_tree " + op.source, errno);
+    if (!leave_peers(trees[i])) return fail("view: keep private " + op.source, errno);
   }
   return {};
 }

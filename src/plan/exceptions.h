@@ -9,10 +9,15 @@
 
 namespace belljar {
 
+// Paths that the policy did not name.
+struct Unnamed {
+  std::vector<std::string> hide;
+  std::vector<std::string> protect;
+};
+
 // Adds the places that hide and protect. Only a view can make them true.
-// `secrets`: paths to hide that the policy did not name.
 Status add_exceptions(Layout& layout, const Policy& policy, Tracer& tracer, const std::string& home,
-                      const std::vector<std::string>& secrets);
+                      const Unnamed& unnamed);
 
 // Something that was asked for is not there: said, and in mode `on` refused.
 Status complain(Layout& layout, const Policy& policy, std::string what, int err);

@@ -10,6 +10,7 @@
 #include "plan/exceptions.h"
 #include "plan/mount_points.h"
 #include "plan/paths.h"
+#include "plan/planted.h"
 #include "plan/scratch.h"
 #include "plan/toolchains.h"
 
@@ -55,6 +56,7 @@ class Builder {
     // By its real name, since mounts are made without following symlinks.
     Result<Traced> home = tracer_.trace(caller_.home);
     home_ = home ? home->path : caller_.home;
+    guest_trees_ = GuestTrees(files_, caller_, tracer_);
     if (home)
       for (Link& link : home->links) add_link(std::move(link));
     layout_.whole_root = files_.reads == Reads::everything;
@@ -89,6 +91,7 @@ class Builder {
   Status add(const std::string& path, Access access, std::string_view from, Asked asked,
              std::string inside = {}) {
     Traced traced = TRY(tracer_.trace(path));
+    TRY(guest_trees_.check(traced, from, path));
     for (Link& link : traced.links) add_link(std::move(link));
     Place place{.path = traced.path,
                 .inside = inside.empty() || !options_.view ? traced.path : std::move(inside),
@@ -132,7 +135,7 @@ class Builder {
   }
 
   void add_toolchains() {
-    Toolchains toolchains = find_toolchains(caller_, tracer_);
+    Toolchains toolchains = find_toolchains(caller_, tracer_, guest_trees_);
     secrets_ = std::move(toolchains.secrets);
     for (const std::string& folder : toolchains.folders) add_toolchain(folder);
   }
@@ -140,16 +143,15 @@ class Builder {
   // Only a view can hide a token inside a folder. Without one, everything in the
   // folder is granted but that.
   void add_toolchain(const std::string& folder) {
-    const bool has_secret = std::ranges::any_of(secrets_, [&](const std::string& secret) {
-      return is_below(secret, folder) && ::access(secret.c_str(), F_OK) == 0;
-    });
+    Result<Traced> traced = tracer_.trace(folder);
+    if (!traced || std::ranges::find(secrets_, traced->path) != secrets_.end()) return;
+    const bool has_secret = std::ranges::any_of(
+        secrets_, [&](const std::string& secret) { return is_below(secret, traced->path); });
     if (options_.view || !has_secret) {
       (void)add(folder, Access::read, "toolchain", Asked::found);  // gone since: not needed
       return;
     }
-    for (const std::string& path : expand_glob(folder + "/*"))
-      if (std::ranges::find(secrets_, path) == secrets_.end())
-        (void)add(path, Access::read, "toolchain", Asked::found);
+    for (const std::string& path : expand_glob(traced->path + "/*").paths) add_toolchain(path);
   }
 
   // ---- what the person asked for ----
@@ -177,14 +179,14 @@ class Builder {
   Status add_grants() {
     for (const Grant& grant : files_.grants) {
       if (grant.access == Access::hide || grant.access == Access::protect) continue;
-      if (grant.access == Access::write) TRY(make_missing(grant.path));
+      if (grant.access == Access::write) TRY(make_missing(grant.path, grant.from));
       Result<Traced> traced = tracer_.trace(grant.path);
       if (traced && TRY(is_shown_as_root(grant.from, traced->path, grant.access))) continue;
-      Status added = add(grant.path, grant.access, grant.from, Asked::by_name);
-      if (added) TRY(check_leads_out(grant));
-      if (!added)
+      if (traced)
+        TRY(add(grant.path, grant.access, grant.from, Asked::by_name));
+      else
         TRY(complain(layout_, policy_, grant.from + ": " + grant.path + " cannot be opened",
-                     added.error().err));
+                     traced.error().err));
     }
     return {};
   }
@@ -199,31 +201,26 @@ class Builder {
                 "name the folders that are needed; --profile=trusted-maintenance reads all of /");
   }
 
-  // A guest can plant a symlink in its workdir, for the grant of the next run to follow.
-  Status check_leads_out(const Grant& grant) {
-    const std::string& real = layout_.places.back().path;
-    Result<Traced> workdir = tracer_.trace(files_.workdir);
-    if (!workdir || !is_below(normalise(grant.path), normalise(files_.workdir)) ||
-        is_below(real, workdir->path))
-      return {};
-    return fail(grant.from + ": " + grant.path + " leads out of the workdir, to " + real, 0,
-                "if that is meant, name " + real + " itself");
-  }
-
   // An allowed write path that does not exist is made, and removed again if it
   // stayed empty.
-  Status make_missing(const std::string& path) {
+  Status make_missing(const std::string& path, std::string_view from) {
     struct stat st{};
     if (::stat(path.c_str(), &st) == 0) return {};
     if (!options_.make_folders) {
       layout_.warnings.push_back(path + " does not exist and would be made");
       return {};
     }
-    std::size_t slash = path.rfind('/');
-    if (slash != 0 && slash != path.npos) TRY(make_missing(path.substr(0, slash)));
-    if (::mkdir(path.c_str(), 0777) < 0) return fail("make " + path, errno);
+    const std::size_t slash = path.rfind('/');
+    const std::string above = slash == 0 ? "/" : path.substr(0, slash);
+    const std::string name = path.substr(slash + 1);
+    TRY(make_missing(above, from));
+    if (name.empty() || name == "." || name == "..") return {};
+    Traced parent = TRY(tracer_.trace(above));
+    TRY(guest_trees_.check(parent, from, above));
+    Fd folder = TRY(open_traced(parent.path, parent.st));
+    if (::mkdirat(folder.get(), name.c_str(), 0777) < 0) return fail("make " + path, errno);
     tracer_ = {};  // it may remember that this was not there
-    layout_.leftovers.add_folder(path);
+    layout_.leftovers.add_folder(std::move(folder), name);
     return {};
   }
 
@@ -231,7 +228,7 @@ class Builder {
     const std::string inside = files_.home_inside.empty() ? home_ : files_.home_inside;
     layout_.home = inside;
     if (!files_.home_dir.empty()) {
-      TRY(make_missing(files_.home_dir));
+      TRY(make_missing(files_.home_dir, "home"));
       TRY(add(files_.home_dir, Access::write, "home", Asked::by_name, inside));
       layout_.home = layout_.places.back().inside;  // without a view: its own path
       return refuse_root("home");
@@ -253,7 +250,7 @@ class Builder {
 
   Status add_tmp() {
     if (!files_.tmp_dir.empty()) {
-      TRY(make_missing(files_.tmp_dir));
+      TRY(make_missing(files_.tmp_dir, "tmp"));
       TRY(add(files_.tmp_dir, Access::write, "tmp", Asked::by_name, "/tmp"));
       layout_.tmp = layout_.places.back().inside;
       return refuse_root("tmp");
@@ -270,7 +267,7 @@ class Builder {
 
   Status add_cache() {
     if (files_.cache_dir.empty()) return {};
-    TRY(make_missing(files_.cache_dir));
+    TRY(make_missing(files_.cache_dir, "cache"));
     TRY(add(files_.cache_dir, Access::write, "cache", Asked::by_name));
     TRY(refuse_root("cache"));
     layout_.cache = layout_.places.back().inside;
@@ -287,6 +284,7 @@ class Builder {
   Status add_credential(const Credential& credential) {
     Result<Traced> source = tracer_.trace(credential.source);
     if (!source) return fail("credential: " + credential.source, source.error().err);
+    TRY(guest_trees_.check(*source, "credential", credential.source));
     std::string destination = normalise(credential.destination);
     const bool placed = std::ranges::any_of(
         std::array{layout_.home, layout_.workdir, layout_.cache}, [&](const std::string& tree) {
@@ -299,8 +297,8 @@ class Builder {
     const Place& place = layout_.places.back();
     if (!S_ISREG(place.st.st_mode) && !place.is_dir())
       return fail("credential: " + credential.source + " is neither a file nor a folder");
-    for (const char* store : {"/.ssh", "/.aws", "/.gnupg", "/.config/gcloud", "/.kube", "/.docker"})
-      if (place.path == home_ + store)
+    for (const char* store : kKeyStores)
+      if (place.path == home_ + "/" + store)
         layout_.warnings.push_back("credential: all of " + place.path +
                                    " is shown; mount the one file that is needed");
     return {};
@@ -400,24 +398,53 @@ class Builder {
 
   // Only those that are left: a developer's PATH names twenty that are covered.
   Status open_places() {
-    for (Place& place : layout_.places) {
-      place.fd = TRY(open_path(place.path.c_str(), O_PATH | O_NOFOLLOW));
-      struct stat st{};
-      if (::fstat(place.fd.get(), &st) < 0) return fail("stat " + place.path, errno);
-      if (st.st_dev != place.st.st_dev || st.st_ino != place.st.st_ino)
-        return fail("open " + place.path + ": it was replaced meanwhile", ESTALE, "try again");
-    }
+    for (Place& place : layout_.places) place.fd = TRY(open_traced(place.path, place.st));
     return {};
   }
 
   // ---- hide and protect ----
   Status add_exceptions() {
-    if (options_.view) return belljar::add_exceptions(layout_, policy_, tracer_, home_, secrets_);
+    const std::vector<std::string> own = TRY(own_folders());
+    if (options_.view)
+      return belljar::add_exceptions(layout_, policy_, tracer_, home_,
+                                     {.hide = secrets_, .protect = own});
+    for (const std::string& folder : own)
+      layout_.warnings.push_back(folder +
+                                 " can be changed by the guest: it is in what it may write");
     layout_.lost_exceptions = std::ranges::any_of(files_.grants, [](const Grant& grant) {
       return grant.access == Access::hide || grant.access == Access::protect;
     });
     layout_.lost_exceptions |= !files_.hide_globs.empty() || !files_.protect_globs.empty();
     return {};
+  }
+
+  // What decides about the next run: belljar's configuration and what it trusts, where
+  // they lie in a place that the guest may write. A folder that is not there is made, or
+  // the guest could make it. (A policy that writes everything denies nothing there.)
+  Result<std::vector<std::string>> own_folders() {
+    std::vector<std::string> own;
+    for (const std::string& base : {base_folder("XDG_CONFIG_HOME=", "/.config"),
+                                    base_folder("XDG_STATE_HOME=", "/.local/state")}) {
+      const std::string folder = base + "/belljar";
+      std::string there = folder;
+      while (there.size() > 1 && !tracer_.trace(there)) there.resize(there.rfind('/'));
+      Result<Traced> traced = tracer_.trace(there);
+      const bool writable =
+          traced && std::ranges::any_of(layout_.places, [&](const Place& place) {
+            return place.access == Access::write && is_below(traced->path, place.path);
+          });
+      if (!writable || (there != folder && !options_.make_folders)) continue;
+      TRY(make_missing(folder, "belljar's own"));
+      own.push_back(folder);
+    }
+    return own;
+  }
+
+  std::string base_folder(std::string_view variable, const char* otherwise) const {
+    for (const std::string& entry : caller_.environment)
+      if (entry.starts_with(variable) && entry.substr(variable.size()).starts_with('/'))
+        return entry.substr(variable.size());
+    return caller_.home + otherwise;
   }
 
   // ---- /etc ----
@@ -487,6 +514,7 @@ class Builder {
   LayoutOptions options_;
   bool root_;
   Tracer tracer_;
+  GuestTrees guest_trees_;
   std::string home_;
   Layout layout_;
   std::vector<std::string> secrets_;

@@ -66,9 +66,11 @@ Status make_in(const Place& tree, const Mount& mount) {
 Status prepare(const Layout& layout, const Mount& mount, MissingMountPoints missing) {
   const Place* tree = tree_below(layout, mount);
   if (tree == nullptr) return {};
+  const std::string on = tree->path + std::string(mount.inside.substr(tree->inside.size()));
+  // A part of the tree that is hidden or protected in it.
+  if (mount.place != nullptr && mount.place->path == on) return {};
   if (may_make_in(*tree) && tree->inside != tree->path)
     return missing == MissingMountPoints::make ? make_in(*tree, mount) : Status();
-  const std::string on = tree->path + std::string(mount.inside.substr(tree->inside.size()));
   struct stat st{};
   if (::lstat(on.c_str(), &st) < 0) return cannot(mount, on, errno);
   return {};

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/result.h"
 #include "layers/layout.h"
 
@@ -42,23 +43,35 @@ class Tracer {
 // The same, for one path.
 Result<Traced> trace(std::string_view path);
 
-// The existing paths that match. `*`, `?` and `[…]` stay within a name, `**` is
-// any number of folders. Symlinks are not followed.
-std::vector<std::string> expand_glob(std::string_view pattern);
+// What was traced, as O_PATH. A guest may put a symlink anywhere on the way between
+// looking and opening, so none is followed, and it must be what was looked at.
+Result<Fd> open_traced(const std::string& path, const struct stat& st);
 
-// Other names of a file inside a tree (hard links), found by looking. `complete`
-// is false when the tree was too large to look at all of it.
-struct OtherNames {
+inline constexpr std::size_t kMaxWalk = 200'000;  // entries of a tree that are looked at
+
+// A list that may be too short: the tree was too large to look at all of it, or the
+// caller may not look into a folder that the guest could open up.
+struct Found {
   std::vector<std::string> paths;
   bool complete = true;
 };
-OtherNames other_names(const struct stat& file, const std::string& tree);
+
+// The existing paths that match. `*`, `?` and `[…]` stay within a name, `**` is
+// any number of folders. Symlinks are not followed.
+Found expand_glob(std::string_view pattern, std::size_t limit = kMaxWalk);
 
 // The files of a tree that have more than one name.
-struct LinkedFile {
-  std::string path;
-  struct stat st{};
+struct LinkedFiles {
+  struct File {
+    std::string path;
+    struct stat st{};
+  };
+  std::vector<File> files;
+  bool complete = true;
 };
-std::vector<LinkedFile> linked_files(const std::string& tree);
+LinkedFiles linked_files(const std::string& tree, std::size_t limit = kMaxWalk);
+
+// Those that are one of `files`, under whatever name.
+LinkedFiles names_of(const std::vector<struct stat>& files, const std::string& tree);
 
 }  // namespace belljar

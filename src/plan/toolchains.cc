@@ -2,12 +2,14 @@
 
 #include <dirent.h>
 
+#include <algorithm>
 #include <memory>
 #include <string_view>
 
 #include "layers/layout.h"
 #include "plan/paths.h"
 #include "plan/plan.h"
+#include "plan/planted.h"
 
 namespace belljar {
 namespace {
@@ -74,13 +76,18 @@ std::string_view variable(const Caller& caller, std::string_view name) {
 
 class Finder {
  public:
-  Finder(const Caller& caller, Tracer& tracer) : caller_(caller), tracer_(tracer) {}
+  Finder(const Caller& caller, Tracer& tracer, const GuestTrees& guest_trees)
+      : caller_(caller), tracer_(tracer), guest_trees_(guest_trees) {
+    Result<Traced> home = tracer_.trace(caller_.home);
+    home_ = home ? home->path : caller_.home;
+  }
 
-  // The home folder itself, or anything above it, is never a toolchain.
   void add(std::string path) {
     while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-    if (!path.starts_with('/') || path == "/" || is_below(caller_.home, path)) return;
-    if (exists(path)) found_.folders.push_back(std::move(path));
+    if (!path.starts_with('/')) return;
+    Result<Traced> traced = tracer_.trace(path);
+    if (traced && !is_private(traced->path) && !guest_trees_.lead_out(*traced))
+      found_.folders.push_back(std::move(path));
   }
 
   void add_each(std::string_view list, const char* below = "") {
@@ -107,30 +114,44 @@ class Finder {
     while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr) {
       if (entry->d_type != DT_LNK) continue;
       Result<Traced> target = tracer_.trace(folder + "/" + entry->d_name);
-      if (target) add_program_folder(target->path.substr(0, target->path.rfind('/')));
+      if (target && !guest_trees_.lead_out(*target))
+        add_program_folder(target->path.substr(0, target->path.rfind('/')));
     }
   }
 
   Toolchains take() {
-    for (const char* secret : kSecrets) found_.secrets.push_back(caller_.home + "/" + secret);
+    for (const char* secret : kSecrets) add_secret(caller_.home + "/" + secret);
     if (std::string_view cargo = variable(caller_, "CARGO_HOME"); !cargo.empty())
       for (const char* file : {"/credentials", "/credentials.toml"})
-        found_.secrets.push_back(std::string(cargo) + file);
+        add_secret(std::string(cargo) + file);
     return std::move(found_);
   }
 
  private:
   bool exists(const std::string& path) { return tracer_.trace(path).has_value(); }
 
+  void add_secret(const std::string& path) {
+    if (Result<Traced> traced = tracer_.trace(path)) found_.secrets.push_back(traced->path);
+  }
+
+  // The home itself, what is above it, and the folders with its keys.
+  bool is_private(const std::string& real) const {
+    if (real == "/" || is_below(home_, real)) return true;
+    return std::ranges::any_of(
+        kKeyStores, [&](const char* store) { return is_below(real, home_ + "/" + store); });
+  }
+
   const Caller& caller_;
   Tracer& tracer_;
+  const GuestTrees& guest_trees_;
+  std::string home_;
   Toolchains found_;
 };
 
 }  // namespace
 
-Toolchains find_toolchains(const Caller& caller, Tracer& tracer) {
-  Finder finder(caller, tracer);
+Toolchains find_toolchains(const Caller& caller, Tracer& tracer, const GuestTrees& guest_trees) {
+  Finder finder(caller, tracer, guest_trees);
   for (const char* name : kLocations) finder.add(std::string(variable(caller, name)));
   for (const char* name : kSearchPaths) finder.add_each(variable(caller, name));
   // Its tools and the modules it has fetched, but not src, where a person's own code may be.

@@ -9,13 +9,19 @@
 namespace belljar {
 
 struct Caller;
+class GuestTrees;
 class Tracer;
+
+// Folders of a home that hold keys, and never a toolchain.
+inline constexpr const char* kKeyStores[] = {".ssh",           ".aws",  ".gnupg",
+                                             ".config/gcloud", ".kube", ".docker"};
 
 struct Toolchains {
   std::vector<std::string> folders;
-  std::vector<std::string> secrets;
+  std::vector<std::string> secrets;  // canonical
 };
 
-Toolchains find_toolchains(const Caller& caller, Tracer& tracer);
+// What a guest may have planted is no toolchain.
+Toolchains find_toolchains(const Caller& caller, Tracer& tracer, const GuestTrees& guest_trees);
 
 }  // namespace belljar

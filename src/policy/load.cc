@@ -56,12 +56,16 @@ class Loader {
   }
 
   Result<Loaded> load() {
+    std::optional<Reach> bound;
     if (files_.project && !files_.project->trusted) {
       std::vector<Widening> refused = TRY(widenings());
       if (!refused.empty()) return std::unexpected(refusal(files_.project->config, refused));
+      const Policy before = TRY(compose_without_project()).policy;
+      if (before.mode != Mode::off) bound.emplace(before.files);
     }
     Loaded loaded = with_sources(TRY(compose(sandbox_settings(), task_settings(), flags_)));
     TRY(validate(loaded.policy));
+    loaded.bound = std::move(bound);
     return loaded;
   }
 

@@ -14,6 +14,7 @@
 
 #include "policy/config.h"
 #include "policy/profiles.h"
+#include "policy/widening.h"
 
 namespace belljar {
 
@@ -21,6 +22,9 @@ struct Loaded {
   Settings settings;  // all sources together; `profile` is a built-in one, if any
   Policy policy;      // `profile` is the name that the person used, and each grant of a
                       // file or flag says which
+  // What the files of a project that is not trusted must stay within, whatever its paths
+  // lead to when they are opened.
+  std::optional<Reach> bound;
 };
 
 // `task` belongs to the project. Refuses what an untrusted project would widen.

@@ -57,85 +57,26 @@ std::vector<std::string> real_globs(const std::vector<std::string>& globs) {
   return real;
 }
 
-struct Tree {
-  std::string path;
-  int rank;
-};
+// `*` also matches a slash here, so more matches than would: the safe side.
+bool matches(const std::vector<std::string>& globs, const std::string& path) {
+  for (std::size_t end = path.size(); end != std::string::npos && end > 0;
+       end = path.rfind('/', end - 1))
+    for (const std::string& glob : globs)
+      if (::fnmatch(glob.c_str(), path.substr(0, end).c_str(), 0) == 0) return true;
+  return false;
+}
 
-// What a policy's files allow, by path.
-class Reach {
- public:
-  explicit Reach(const Files& files)
-      : files_(files),
-        hide_(real_globs(files.hide_globs)),
-        protect_(real_globs(files.protect_globs)) {
-    add(files.workdir, rank(files.workdir_access));
-    for (const std::string& folder : {files.home_dir, files.cache_dir, files.tmp_dir})
-      add(folder, rank(Access::write));
-    for (const Grant& grant : files.grants) {
-      // Protecting takes writing away from what is granted, and grants nothing.
-      if (grant.access == Access::protect)
-        protected_.push_back(real_path(grant.path));
-      else
-        add(grant.path, rank(grant.access));
-    }
-  }
+// Of a whole file system that hides homes or /run we do not know what it shows.
+int rank_everywhere(const Files& files) {
+  if (files.reads != Reads::everything || !files.other_homes || !files.services) return 0;
+  return rank(files.writes_everything ? Access::write : Access::read);
+}
 
-  // The most specific tree decides; of two for the same path, the stricter.
-  int at(const std::string& path) const {
-    const Tree* nearest = nullptr;
-    for (const Tree& tree : trees_) {
-      if (!is_in(path, tree.path)) continue;
-      const bool closer = nearest == nullptr || tree.path.size() > nearest->path.size() ||
-                          (tree.path.size() == nearest->path.size() && tree.rank < nearest->rank);
-      if (closer) nearest = &tree;
-    }
-    int found = nearest != nullptr ? nearest->rank : everywhere();
-    if (matches(hide_, path)) found = 0;
-    const bool is_protected =
-        std::ranges::any_of(protected_, [&](const std::string& tree) { return is_in(path, tree); });
-    if (is_protected || matches(protect_, path)) found = std::min(found, 1);
-    return found;
-  }
-
-  // Whether something hidden is at the path, above it or below it.
-  bool hides_near(const std::string& path) const {
-    return !hide_.empty() || std::ranges::any_of(trees_, [&](const Tree& tree) {
-      return tree.rank == 0 && (is_in(path, tree.path) || is_in(tree.path, path));
-    });
-  }
-
- private:
-  void add(const std::string& path, int rank) {
-    if (!path.empty()) trees_.push_back({real_path(path), rank});
-  }
-
-  // Of a whole file system that hides homes or /run we do not know what it shows.
-  int everywhere() const {
-    if (files_.reads != Reads::everything || !files_.other_homes || !files_.services) return 0;
-    return files_.writes_everything ? 2 : 1;
-  }
-
-  // `*` also matches a slash here, so more matches than would: the safe side.
-  static bool matches(const std::vector<std::string>& globs, const std::string& path) {
-    for (std::size_t end = path.size(); end != std::string::npos && end > 0;
-         end = path.rfind('/', end - 1))
-      for (const std::string& glob : globs)
-        if (::fnmatch(glob.c_str(), path.substr(0, end).c_str(), 0) == 0) return true;
-    return false;
-  }
-
-  const Files& files_;
-  std::vector<std::string> hide_, protect_;  // patterns
-  std::vector<Tree> trees_;
-  std::vector<std::string> protected_;
-};
-
-Why wider_path(const Reach& before, const std::string& path, int wanted) {
-  if (path.empty()) return {};
+Why wider_path(const Reach& before, const std::string& path, Access wanted) {
+  if (path.empty() || rank(wanted) == 0) return {};
   const std::string real = real_path(path);
-  if (!real.empty() && before.at(real) >= wanted) return {};
-  return (wanted == rank(Access::write) ? "writes " : "reads ") + (real.empty() ? path : real);
+  if (!real.empty() && before.allows(real, wanted)) return {};
+  return (wanted == Access::write ? "writes " : "reads ") + (real.empty() ? path : real);
 }
 
 // ---- the parts of a policy ----
@@ -152,14 +93,14 @@ Why wider_grants(const Files& before, const Files& after) {
       if (reach.hides_near(real_path(grant.path))) return "shows " + grant.path;
       continue;
     }
-    if (Why why = wider_path(reach, grant.path, rank(grant.access))) return why;
+    if (Why why = wider_path(reach, grant.path, grant.access)) return why;
   }
   for (const std::string& glob : after.protect_globs)
     if (!holds(before.protect_globs, glob) && reach.hides_near(real_path(fixed_part(glob))))
       return "shows " + glob;
-  if (Why why = wider_path(reach, after.workdir, rank(after.workdir_access))) return why;
+  if (Why why = wider_path(reach, after.workdir, after.workdir_access)) return why;
   for (const std::string* folder : {&after.home_dir, &after.cache_dir, &after.tmp_dir})
-    if (Why why = wider_path(reach, *folder, rank(Access::write))) return why;
+    if (Why why = wider_path(reach, *folder, Access::write)) return why;
   return {};
 }
 
@@ -173,6 +114,27 @@ Why lost_exceptions(const Files& before, const Files& after) {
     if (!holds(after.hide_globs, glob)) return "does not hide " + glob;
   for (const std::string& glob : before.protect_globs)
     if (!holds(after.protect_globs, glob)) return "does not protect " + glob;
+  return {};
+}
+
+// Where something is hidden or protected, a project that is not trusted does not decide
+// that the tree is shown a second time, as the home or /tmp or beside the workdir.
+Why second_sight(const Files& before, const Files& after) {
+  const Reach reach(before);
+  auto again = [&](const std::string& path) -> Why {
+    if (path.empty() || !reach.excepts_near(real_path(path))) return {};
+    return "shows " + path + " at a second path, while a part of it is hidden or protected";
+  };
+  if (after.home_dir != before.home_dir)
+    if (Why why = again(after.home_dir)) return why;
+  if (after.tmp_dir != before.tmp_dir)
+    if (Why why = again(after.tmp_dir)) return why;
+  if (after.workdir_inside.empty()) return {};
+  for (const Grant& grant : after.grants)
+    if ((grant.access == Access::read || grant.access == Access::write) &&
+        !holds(before.grants, grant))
+      if (Why why = again(grant.path)) return why;
+  if (after.cache_dir != before.cache_dir) return again(after.cache_dir);
   return {};
 }
 
@@ -190,6 +152,7 @@ Why wider_files(const Files& before, const Files& after) {
   for (const Credential& credential : after.credentials)
     if (!holds(before.credentials, credential)) return "shows the credential " + credential.source;
   if (Why why = lost_exceptions(before, after)) return why;
+  if (Why why = second_sight(before, after)) return why;
   return wider_grants(before, after);
 }
 
@@ -300,6 +263,60 @@ Why weaker_needs(const Policy& before, const Policy& after) {
 }
 
 }  // namespace
+
+Reach::Reach(const Files& files)
+    : hide_(real_globs(files.hide_globs)),
+      protect_(real_globs(files.protect_globs)),
+      everywhere_(rank_everywhere(files)) {
+  add(files.workdir, files.workdir_access);
+  for (const std::string& folder : {files.home_dir, files.cache_dir, files.tmp_dir})
+    add(folder, Access::write);
+  for (const Grant& grant : files.grants) {
+    // Protecting takes writing away from what is granted, and grants nothing.
+    if (grant.access == Access::protect)
+      protected_.push_back(real_path(grant.path));
+    else
+      add(grant.path, grant.access);
+  }
+}
+
+void Reach::add(const std::string& path, Access access) {
+  if (!path.empty()) trees_.push_back({real_path(path), rank(access)});
+}
+
+// The most specific tree decides; of two for the same path, the stricter.
+int Reach::at(const std::string& path) const {
+  const Tree* nearest = nullptr;
+  for (const Tree& tree : trees_) {
+    if (!is_in(path, tree.path)) continue;
+    const bool closer = nearest == nullptr || tree.path.size() > nearest->path.size() ||
+                        (tree.path.size() == nearest->path.size() && tree.rank < nearest->rank);
+    if (closer) nearest = &tree;
+  }
+  int found = nearest != nullptr ? nearest->rank : everywhere_;
+  if (matches(hide_, path)) found = 0;
+  const bool is_protected =
+      std::ranges::any_of(protected_, [&](const std::string& tree) { return is_in(path, tree); });
+  if (is_protected || matches(protect_, path)) found = std::min(found, 1);
+  return found;
+}
+
+bool Reach::allows(const std::string& path, Access access) const {
+  return at(path) >= rank(access);
+}
+
+bool Reach::hides_near(const std::string& path) const {
+  return !hide_.empty() || std::ranges::any_of(trees_, [&](const Tree& tree) {
+    return tree.rank == 0 && (is_in(path, tree.path) || is_in(tree.path, path));
+  });
+}
+
+bool Reach::excepts_near(const std::string& path) const {
+  return hides_near(path) || !protect_.empty() ||
+         std::ranges::any_of(protected_, [&](const std::string& tree) {
+           return is_in(path, tree) || is_in(tree, path);
+         });
+}
 
 std::optional<std::string> widening(const Policy& before, const Policy& after) {
   if (before.mode == Mode::off) return {};  // nothing is wider than no sandbox

@@ -1,6 +1,9 @@
 #include "policy/widening.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
 
 #include "policy/keys.h"
 #include "policy/profiles.h"
@@ -119,6 +122,41 @@ TEST(Widening, what_is_protected_may_be_read_but_not_written) {
   EXPECT_FALSE(widens(before, after));
   after.allow_write = {"/project/.git/hooks"};
   EXPECT_TRUE(widens(before, after));
+}
+
+TEST(Widening, what_is_hidden_is_not_shown_a_second_time) {
+  const Settings bot{.profile = "public-bot", .hide = {"/project/.env"}};
+  Settings after = bot;
+  after.home = "/project";
+  EXPECT_TRUE(widens(bot, after));
+  after = bot;
+  after.tmp = "/project";
+  EXPECT_TRUE(widens(bot, after));
+  after = bot;
+  after.extra_fs_read = {"/project"};
+  EXPECT_TRUE(widens(bot, after));
+  after.extra_fs_read = {"/project/elsewhere"};
+  EXPECT_FALSE(widens(bot, after));
+  after = {.profile = "public-bot"};
+  after.home = "/project";
+  EXPECT_FALSE(widens({.profile = "public-bot"}, after));
+}
+
+TEST(Widening, a_reach_does_not_move_with_a_symlink) {
+  std::string folder = testing::TempDir() + "reach_XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  namespace fs = std::filesystem;
+  fs::create_directories(folder + "/work");
+  fs::create_directories(folder + "/keys");
+  fs::create_symlink("work", folder + "/now");
+  Files files;
+  files.workdir = folder + "/now";
+  const Reach reach(files);
+  fs::remove(folder + "/now");
+  fs::create_symlink("keys", folder + "/now");
+  EXPECT_TRUE(reach.allows(folder + "/work/x", Access::write));
+  EXPECT_FALSE(reach.allows(folder + "/keys", Access::read));
+  fs::remove_all(folder);
 }
 
 TEST(Widening, a_denied_workdir_cannot_be_allowed_again) {
