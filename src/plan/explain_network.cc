@@ -190,7 +190,7 @@ json::array published_to_json(const Policy& policy) {
 }
 
 std::string explain_host(const Policy& policy, std::string_view host) {
-  const std::string text(host);
+  std::string text(host);
   switch (policy.network) {
     case Network::full:
       return text +

@@ -1,8 +1,8 @@
 #include "policy/widening.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "policy/keys.h"
