@@ -42,7 +42,7 @@ def fingerprint(entry):
         return None  # clang-tidy will say why
     digest = hashlib.sha256(entry["command"].replace(os.fspath(ROOT), "").encode())
     digest.update(subprocess.run([TIDY, "--version"], capture_output=True, check=True).stdout)
-    for name in [ROOT / ".clang-tidy", *made.stdout.replace("\\\n", " ").split()[1:]]:
+    for name in [*ROOT.glob("src/**/.clang-tidy"), ROOT / ".clang-tidy", *made.stdout.replace("\\\n", " ").split()[1:]]:
         digest.update(pathlib.Path(entry["directory"], name).read_bytes())
     return digest.hexdigest()
 

@@ -31,7 +31,7 @@ TEST(Address, one_address_has_one_form) {
 
 TEST(Address, what_only_inet_aton_reads_is_no_address) {
   using namespace std::string_view_literals;
-  const std::string_view kWrong[] = {
+  constexpr std::string_view kWrong[] = {
       "",           "127.1",        "127.0.1",    "2130706433",    "0x7f.1",
       "0x7f000001", "0177.0.0.1",   "127.0.0.01", "127.0.0.1 ",    " 127.0.0.1",
       "127.0.0.1.", "127.0.0.256",  "1.2.3.4.5",  "1.2.3.-4",      "+1.2.3.4",
@@ -42,7 +42,7 @@ TEST(Address, what_only_inet_aton_reads_is_no_address) {
 }
 
 TEST(Address, scopes_are_those_of_the_registries) {
-  const std::pair<const char*, Scope> kCases[] = {
+  constexpr std::pair<const char*, Scope> kCases[] = {
       {"0.0.0.0", Scope::unspecified},
       {"0.1.2.3", Scope::unspecified},
       {"127.0.0.1", Scope::loopback},
@@ -85,7 +85,7 @@ TEST(Address, scopes_are_those_of_the_registries) {
 
 // Attack 31 in its IPv6 clothes.
 TEST(Address, an_embedded_address_is_judged) {
-  const std::pair<const char*, const char*> kCases[] = {
+  constexpr std::pair<const char*, const char*> kCases[] = {
       {"64:ff9b::7f00:1", "127.0.0.1"},  {"64:ff9b::a9fe:a9fe", "169.254.169.254"},
       {"2002:a00:1::", "10.0.0.1"},      {"2002:7f00:1:1::5", "127.0.0.1"},
       {"::127.0.0.1", "127.0.0.1"},      {"::192.168.0.1", "192.168.0.1"},

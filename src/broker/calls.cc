@@ -45,7 +45,8 @@ IpAddress as_the_kernel_takes(const IpAddress& address) {
 pid_t process_of(pid_t thread) {
   const std::string status = read_text("/proc/" + std::to_string(thread) + "/status").value_or("");
   const std::size_t at = status.find("\nTgid:");
-  return at == status.npos ? -1 : std::atoi(status.c_str() + at + 6);
+  return at == status.npos ? -1
+                           : static_cast<pid_t>(std::strtol(status.c_str() + at + 6, nullptr, 10));
 }
 
 std::string program_of(pid_t thread) {

@@ -112,7 +112,7 @@ TEST(Dns, every_cut_is_an_error) {
 }
 
 TEST(Dns, only_one_question_and_nothing_but_it) {
-  for (std::string counts :
+  for (const std::string& counts :
        {"\0\0\0\0\0\0\0\0"s, "\0\2\0\0\0\0\0\0"s, "\0\1\0\1\0\0\0\0"s, "\0\1\0\0\0\1\0\0"s,
         "\0\1\0\0\0\0\0\2"s, "\xff\xff\xff\xff\xff\xff\xff\xff"s})
     EXPECT_EQ(bad({.counts = counts}).rcode, Rcode::format_error);
@@ -161,15 +161,15 @@ TEST(Dns, names_are_bounded) {
 }
 
 TEST(Dns, what_is_no_host_name_does_not_exist) {
-  for (std::string name : {"\7a b.com\0"s, "\4a\0.b\0"s,
-                           "\3www\7b\xc3\xbc"
-                           "cher\0"s,
-                           "\1*\3com\0"s, "\4-www\3com\0"s,
-                           "\3"
-                           "127\1"
-                           "1\0"s,
-                           "\4"
-                           "0x7f\0"s}) {
+  for (const std::string& name : {"\7a b.com\0"s, "\4a\0.b\0"s,
+                                  "\3www\7b\xc3\xbc"
+                                  "cher\0"s,
+                                  "\1*\3com\0"s, "\4-www\3com\0"s,
+                                  "\3"
+                                  "127\1"
+                                  "1\0"s,
+                                  "\4"
+                                  "0x7f\0"s}) {
     const DnsError error = bad({.name = name});
     EXPECT_EQ(error.rcode, Rcode::no_such_name) << error.reason;
     EXPECT_TRUE(error.question && !error.question->echo.empty());

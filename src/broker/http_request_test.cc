@@ -97,7 +97,7 @@ TEST(HttpRequests, empty_lines_before_a_request_are_http) {
 }
 
 TEST(HttpRequests, other_protocols_are_known) {
-  for (std::string text :
+  for (const std::string& text :
        {"SSH-2.0-OpenSSH_9.2\r\n"s, "*1\r\n$4\r\nPING\r\n"s, "\0\0\0\x08\4\xd2\x16\x2f"s,
         "\x16\3\1"s, "EHLO mail.example\r\n"s, "USER me\r\n"s, "a1 LOGIN me secret\r\n"s,
         "get key\r\n"s, "PING\r\n"s, "PING\n"s, "0 \2\1\1"s, "\x1c\1\0\0"s, "{\"a\": 1}"s,
@@ -342,28 +342,28 @@ TEST(HttpRequests, chunks_pass_and_the_next_request_is_found) {
 }
 
 TEST(HttpRequests, chunks_have_one_form) {
-  for (std::string body : {"\r\n"s,
-                           " 5\r\n"s,
-                           "5 \r\n"s,
-                           "5;x=y\r\n"s,
-                           "5\nhello"s,
-                           "0x5\r\n"s,
-                           "-5\r\n"s,
-                           "+5\r\n"s,
-                           "g\r\n"s,
-                           "5\r\nhello0"s,
-                           "5\r\nhello\n"s,
-                           "5\r\nhello\rx"s,
-                           "5\r\nhello!"s,
-                           "1000000000000000\r\n"s,
-                           "0\r\nHost: b.example\r\n"s,
-                           "0\r\nContent-Length: 5\r\n"s,
-                           "0\r\nTransfer_Encoding: chunked\r\n"s,
-                           "0\r\n X: y\r\n"s,
-                           "0\r\nGET / HTTP/1.1\r\n"s,
-                           "0\r\nX: y\n"s,
-                           "0\r\n\n"s,
-                           "\0\r\n"s}) {
+  for (const std::string& body : {"\r\n"s,
+                                  " 5\r\n"s,
+                                  "5 \r\n"s,
+                                  "5;x=y\r\n"s,
+                                  "5\nhello"s,
+                                  "0x5\r\n"s,
+                                  "-5\r\n"s,
+                                  "+5\r\n"s,
+                                  "g\r\n"s,
+                                  "5\r\nhello0"s,
+                                  "5\r\nhello\n"s,
+                                  "5\r\nhello\rx"s,
+                                  "5\r\nhello!"s,
+                                  "1000000000000000\r\n"s,
+                                  "0\r\nHost: b.example\r\n"s,
+                                  "0\r\nContent-Length: 5\r\n"s,
+                                  "0\r\nTransfer_Encoding: chunked\r\n"s,
+                                  "0\r\n X: y\r\n"s,
+                                  "0\r\nGET / HTTP/1.1\r\n"s,
+                                  "0\r\nX: y\n"s,
+                                  "0\r\n\n"s,
+                                  "\0\r\n"s}) {
     const Connection connection = after(kChunked + body);
     EXPECT_EQ(connection.last.kind, Kind::malformed) << body;
     EXPECT_EQ(connection.seen.size(), 1U);

@@ -13,6 +13,7 @@
 namespace belljar::broker {
 namespace {
 
+// NOLINTNEXTLINE(misc-unused-using-decls): clang-tidy does not see what is inside co_await
 using asio::experimental::awaitable_operators::operator&&;
 
 // How long a connect that does not wait is held back: so long a near host takes to

@@ -19,7 +19,7 @@ struct FlagHelp {
   std::string_view value;  // what the help calls its value; empty: it takes none
   std::string_view help;   // one sentence
   Offer offer = Offer::nothing;
-  std::span<const std::string_view> choices;
+  std::span<const std::string_view> choices = {};
 };
 
 enum class Accepts {
@@ -35,11 +35,11 @@ struct Subcommand {
   std::string_view purpose;  // one line
   int (*run)(const Arguments&);
   Accepts accepts = Accepts::own_flags;
-  std::span<const FlagHelp> flags;
-  std::string_view more;                      // examples and what else must be said
-  std::span<const std::string_view> choices;  // of its first argument
-  Offer offer = Offer::nothing;               // the same, where it is no fixed list
-  bool hidden = false;                        // for our own scripts
+  std::span<const FlagHelp> flags = {};
+  std::string_view more = {};                      // examples and what else must be said
+  std::span<const std::string_view> choices = {};  // of its first argument
+  Offer offer = Offer::nothing;                    // the same, where it is no fixed list
+  bool hidden = false;                             // for our own scripts
 };
 
 inline constexpr std::string_view kColors[] = {"auto", "always", "never"};

@@ -257,7 +257,7 @@ class Supervisor {
 };
 
 Result<Outcome> supervise(const Plan& plan, const Command& command, Jar jar,
-                          Supervision supervision) {
+                          const Supervision& supervision) {
   Supervisor supervisor(plan, command, std::move(jar));
   if (supervision.forward_signals) TRY(supervisor.be_the_program());
   return supervisor.run();
@@ -273,7 +273,7 @@ sigset_t supervised_signals() {
 }
 
 Result<Outcome> run(const Policy& policy, const Caller& caller, const Command& command,
-                    Supervision supervision, const AboutToRun& about_to_run) {
+                    const Supervision& supervision, const AboutToRun& about_to_run) {
   Host host = assume_host();
   Started started =
       TRY(start(policy, caller, host, &command, about_to_run, supervision.on_network));

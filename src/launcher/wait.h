@@ -19,6 +19,6 @@ struct Supervision {
 sigset_t supervised_signals();
 
 Result<Outcome> run(const Policy& policy, const Caller& caller, const Command& command,
-                    Supervision supervision, const AboutToRun& about_to_run);
+                    const Supervision& supervision, const AboutToRun& about_to_run);
 
 }  // namespace belljar::launcher

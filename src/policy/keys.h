@@ -47,7 +47,7 @@ struct Key {
   bool widens;             // an untrusted project may not set it
   std::string_view value;  // what the help calls the value
   std::string_view help;   // one sentence
-  std::span<const std::string_view> choices;
+  std::span<const std::string_view> choices = {};
   std::uint64_t least = 1;  // of a count
 };
 
