@@ -170,9 +170,15 @@ Task<void> Calls::decide(Target target) {
   go_on(target.id);
 }
 
+// A thread that has ended may have left its number to another, of the host.
+bool Calls::is_waiting(std::uint64_t id) {
+  return ::ioctl(notifications_.native_handle(), SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
+}
+
 Task<Calls::Answer> Calls::prepare(const Target& target, const Endpoint& endpoint,
                                    const Decision& decision) {
   const Kind kind = kind_of(target.thread, target.fd);
+  if (!is_waiting(target.id)) co_return Answer{EINTR};
   if (kind.type == SOCK_DGRAM) co_return Answer{co_await datagrams_.prepare(endpoint)};
   if (kind.type != SOCK_STREAM) co_return Answer{EACCES};
   // Its name is not known before it speaks; then it is told.
