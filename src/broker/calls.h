@@ -50,8 +50,6 @@ class Calls {
   Task<Answer> prepare(const Target& target, const Endpoint& endpoint, const Decision& decision);
   void go_on(std::uint64_t id);
   void finish(std::uint64_t id, int error);
-  void note(const Target& target, const Endpoint& endpoint, const Decision& decision,
-            const char* protocol);
 
   Loop& loop_;
   Judge& judge_;
