@@ -51,8 +51,6 @@ class Calls {
   bool is_waiting(std::uint64_t id);
   void go_on(std::uint64_t id);
   void finish(std::uint64_t id, int error);
-  void note(const Target& target, const Endpoint& endpoint, const Decision& decision,
-            const char* protocol);
 
   Loop& loop_;
   Judge& judge_;
