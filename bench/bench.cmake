@@ -7,3 +7,7 @@ target_link_libraries(bench_launch PRIVATE bench_common belljar_launcher)
 
 add_executable(bench_steady bench/steady.cc)
 target_link_libraries(bench_steady PRIVATE bench_common)
+
+find_package(OpenSSL REQUIRED)
+add_executable(bench_broker bench/broker.cc bench/traffic.cc bench/wires.cc)
+target_link_libraries(bench_broker PRIVATE bench_common OpenSSL::SSL)

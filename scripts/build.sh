@@ -6,6 +6,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 preset=$1
 shift
+export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1  # another clone of the same need not be built again
 
 if [[ ! -f build/$preset/build.ninja ]]; then
   echo "configuring build/$preset"

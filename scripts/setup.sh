@@ -13,7 +13,7 @@ test+=(qemu-system-x86 busybox-static e2fsprogs fakeroot mount mawk netbase ca-c
 # What the network tests serve and fetch with. None of these starts a service.
 test+=(curl dropbear-bin golang-go musl-tools nghttp2-server openssh-client openssl python3-pip
        python3-pytest-xdist python3-requests redis-tools wget)
-check=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev)
+check=(ccache clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev)
 
 case "${1:-build}" in
   build) wanted=("${build[@]}") ;;

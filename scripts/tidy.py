@@ -3,7 +3,7 @@
 
 Needs build/clang configured and its generated headers; `check.sh tidy` sees to that.
 A file that was clean is left out until it, a header of ours that it includes, its
-flags, .clang-tidy or clang-tidy have changed: build/tidy remembers.
+flags, .clang-tidy or clang-tidy have changed: ~/.cache/belljar-tidy remembers.
 """
 import concurrent.futures
 import hashlib
@@ -17,6 +17,8 @@ import sys
 TIDY = "clang-tidy-19"
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STATE = ROOT / "build/tidy"
+# By content, so that another clone of the same need not be checked again.
+CLEAN = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "belljar-tidy"
 # Built by a command of its own, see src/launcher/init.cmake.
 INIT = f"clang++-19 -std=c++23 -O2 -Wall -Wextra -I{ROOT}/src -ffreestanding -fno-exceptions -fno-rtti"
 
@@ -38,7 +40,7 @@ def fingerprint(entry):
     made = subprocess.run(compiler, cwd=entry["directory"], capture_output=True, text=True)
     if made.returncode != 0:
         return None  # clang-tidy will say why
-    digest = hashlib.sha256(entry["command"].encode())
+    digest = hashlib.sha256(entry["command"].replace(os.fspath(ROOT), "").encode())
     digest.update(subprocess.run([TIDY, "--version"], capture_output=True, check=True).stdout)
     for name in [*ROOT.glob("src/**/.clang-tidy"), ROOT / ".clang-tidy", *made.stdout.replace("\\\n", " ").split()[1:]]:
         digest.update(pathlib.Path(entry["directory"], name).read_bytes())
@@ -48,13 +50,13 @@ def fingerprint(entry):
 def check(entry):
     """What there is to complain about; None for what was clean before."""
     key = fingerprint(entry)
-    if key and (STATE / key).exists():
+    if key and (CLEAN / key).exists():
         return None
     run = subprocess.run([TIDY, "--quiet", "-p", STATE, entry["file"]], capture_output=True, text=True)
     if run.returncode != 0:
         return run.stdout or run.stderr
     if key:
-        (STATE / key).touch()
+        (CLEAN / key).touch()
     return ""
 
 
@@ -67,6 +69,7 @@ def main():
     if unknown := [name for name in files if name not in entries]:
         sys.exit("tidy: nothing builds " + " ".join(unknown))
     STATE.mkdir(parents=True, exist_ok=True)
+    CLEAN.mkdir(parents=True, exist_ok=True)
     (STATE / "compile_commands.json").write_text(json.dumps(list(entries.values())))
 
     looked_at = bad = 0

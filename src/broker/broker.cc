@@ -1,6 +1,5 @@
 #include "broker/broker.h"
 
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <csignal>
@@ -12,14 +11,6 @@
 
 namespace belljar::broker {
 namespace {
-
-// A connection takes two descriptors here.
-void allow_many_descriptors() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) < 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 Result<Fd> listen_on_loopback(std::uint16_t port) {
   Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -81,7 +72,6 @@ Result<std::unique_ptr<Broker>> Broker::start(const Policy& policy, const Rules&
   begin(in.loop, in.names.serve_udp());
   begin(in.loop, in.names.serve_tcp());
   begin(in.loop, in.calls.serve());
-  allow_many_descriptors();
   in.thread = std::thread([&in] { in.loop.run(); });  // with all signals blocked, as now
   return std::unique_ptr<Broker>(new Broker(std::move(inside)));
 }

@@ -19,6 +19,11 @@ namespace {
 #define PIDFD_THREAD O_EXCL  // Linux 6.9
 #endif
 
+#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS  // Linux 6.6
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
+#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
+#endif
+
 constexpr std::size_t kMostMessages = 1024;  // the kernel's own limit for sendmmsg
 
 bool read_memory(pid_t thread, std::uint64_t from, void* into, std::size_t size) {
@@ -49,10 +54,15 @@ pid_t process_of(pid_t thread) {
                            : static_cast<pid_t>(std::strtol(status.c_str() + at + 6, nullptr, 10));
 }
 
-std::string program_of(pid_t thread) {
-  std::string name = read_text("/proc/" + std::to_string(thread) + "/comm").value_or("");
+// One read: it is short, and the guest waits.
+Program program_of(pid_t thread) {
+  const std::string path = "/proc/" + std::to_string(thread) + "/comm";
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  char text[64];
+  const ssize_t n = ::read(file.get(), text, sizeof text);
+  std::string name(text, static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
   if (name.ends_with('\n')) name.pop_back();
-  return name;
+  return {thread, std::move(name)};
 }
 
 // What kind of socket a descriptor of the guest's is.
@@ -95,6 +105,10 @@ int connect_for(const Kind& kind, const Endpoint& detour) {
 }  // namespace
 
 Task<void> Calls::serve() {
+  // The guest waits while we decide, so we take turns on one processor instead of waking
+  // another. An older kernel refuses, and then it takes a little longer.
+  ::ioctl(notifications_.native_handle(), SECCOMP_IOCTL_NOTIF_SET_FLAGS,
+          SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
   while (co_await readable(notifications_)) {
     pollfd ready{.fd = notifications_.native_handle(), .events = POLLIN, .revents = 0};
     ::poll(&ready, 1, 0);
@@ -161,7 +175,8 @@ Task<void> Calls::decide(Target target) {
     // Port 0: a resolver that wants to know from which address it would speak.
     if (endpoint.port == 0) continue;
     if (decision.way == Way::refused) {
-      note(target, endpoint, decision, target.connects ? "tcp" : "udp");
+      events_.add(event_about(endpoint, target.connects ? "tcp" : "udp", decision,
+                              program_of(target.thread)));
       co_return finish(target.id, EACCES);
     }
     const Answer answer = co_await prepare(target, endpoint, decision);
@@ -170,14 +185,20 @@ Task<void> Calls::decide(Target target) {
   go_on(target.id);
 }
 
+// A thread that has ended may have left its number to another, of the host.
+bool Calls::is_waiting(std::uint64_t id) {
+  return ::ioctl(notifications_.native_handle(), SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
+}
+
 Task<Calls::Answer> Calls::prepare(const Target& target, const Endpoint& endpoint,
                                    const Decision& decision) {
   const Kind kind = kind_of(target.thread, target.fd);
+  if (!is_waiting(target.id)) co_return Answer{EINTR};
   if (kind.type == SOCK_DGRAM) co_return Answer{co_await datagrams_.prepare(endpoint)};
   if (kind.type != SOCK_STREAM) co_return Answer{EACCES};
+  Program program = program_of(target.thread);
   // Its name is not known before it speaks; then it is told.
-  if (decision.way != Way::name) note(target, endpoint, decision, "tcp");
-  Program program{target.thread, program_of(target.thread)};
+  if (decision.way != Way::name) events_.add(event_about(endpoint, "tcp", decision, program));
   const Prepared prepared =
       co_await streams_.prepare(endpoint, decision.way, kind.patient, std::move(program));
   if (!prepared.detour) co_return Answer{prepared.error};
@@ -197,12 +218,6 @@ void Calls::finish(std::uint64_t id, int error) {
   answer.id = id;
   answer.error = -error;
   ::ioctl(notifications_.native_handle(), SECCOMP_IOCTL_NOTIF_SEND, &answer);
-}
-
-void Calls::note(const Target& target, const Endpoint& endpoint, const Decision& decision,
-                 const char* protocol) {
-  events_.add(
-      event_about(endpoint, protocol, decision, {target.thread, program_of(target.thread)}));
 }
 
 }  // namespace belljar::broker

@@ -48,10 +48,9 @@ class Calls {
   std::vector<Endpoint> endpoints_of(const seccomp_notif& call) const;
   Task<void> decide(Target target);
   Task<Answer> prepare(const Target& target, const Endpoint& endpoint, const Decision& decision);
+  bool is_waiting(std::uint64_t id);
   void go_on(std::uint64_t id);
   void finish(std::uint64_t id, int error);
-  void note(const Target& target, const Endpoint& endpoint, const Decision& decision,
-            const char* protocol);
 
   Loop& loop_;
   Judge& judge_;

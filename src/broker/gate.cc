@@ -116,9 +116,9 @@ Task<bool> Gate::pass_request(const HttpRequests::Step& step) {
 }
 
 Task<void> Gate::answer() {
-  std::vector<std::byte> buffer(kChunk);
   while (speech_ != Speech::opaque && co_await readable(link_.outside)) {
     if (speech_ == Speech::opaque) break;
+    std::vector<std::byte> buffer(kChunk);  // here: connections that are silent need none
     const ssize_t n = receive(link_.outside, buffer);
     if (n < 0 && errno == EAGAIN) continue;
     if (n < 0) co_return link_.cut();

@@ -27,25 +27,17 @@ using Task = asio::awaitable<T>;
 inline constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 
 // False: the stream was cancelled.
-inline Task<bool> readable(Stream& stream) {
-  auto [error] = co_await stream.async_wait(Stream::wait_read, kAwait);
-  co_return !error;
-}
-inline Task<bool> writable(Stream& stream) {
-  auto [error] = co_await stream.async_wait(Stream::wait_write, kAwait);
-  co_return !error;
-}
+Task<bool> readable(Stream& stream);
+Task<bool> writable(Stream& stream);
 
-inline void begin(Loop& loop, Task<void> task) {
-  asio::co_spawn(loop, std::move(task), asio::detached);
-}
+void begin(Loop& loop, Task<void> task);
 
 // Something that coroutines wait for until another says that it has changed.
 class Signal {
  public:
   explicit Signal(Loop& loop) : timer_(loop, Clock::time_point::max()) {}
   void raise() { timer_.expires_at(Clock::time_point::max()); }  // wakes who waits
-  Task<void> wait() { co_await timer_.async_wait(kAwait); }
+  Task<void> wait();
 
  private:
   asio::steady_timer timer_;

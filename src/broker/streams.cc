@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -32,6 +33,19 @@ void send_at_once(int fd) {
 
 int family_of(const Endpoint& endpoint) { return endpoint.address.is_v4() ? AF_INET : AF_INET6; }
 
+// What became of a connect.
+int error_of(int fd) {
+  int error = 0;
+  socklen_t size = sizeof error;
+  return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0 ? errno : error;
+}
+
+// A near host has often answered before we could wait for it.
+bool is_settled(int fd) {
+  pollfd ready{.fd = fd, .events = POLLOUT, .revents = 0};
+  return ::poll(&ready, 1, 0) > 0;
+}
+
 }  // namespace
 
 Task<Prepared> Streams::prepare(Endpoint endpoint, Way way, bool patient, Program program) {
@@ -59,26 +73,23 @@ std::shared_ptr<Upstream> Streams::open_outside(Endpoint endpoint, Way way) {
   Fd socket(::socket(family_of(to), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const SocketAddress address = to.to_socket_address();
   const int result = socket ? ::connect(socket.get(), address.get(), address.size) : -1;
-  const int err = result < 0 ? errno : 0;
-  if (socket) {
-    send_at_once(socket.get());
+  int err = result < 0 ? errno : 0;
+  if (socket) send_at_once(socket.get());
+  if (err == EINPROGRESS && !is_settled(socket.get())) {
     upstream->stream.assign(socket.release());
-  }
-  if (err == EINPROGRESS) {
     begin(loop_, finish_connect(upstream));
-  } else {
-    upstream->done = true;
-    upstream->error = err;
+    return upstream;
   }
+  if (err == EINPROGRESS) err = error_of(socket.get());
+  upstream->socket = std::move(socket);
+  upstream->done = true;
+  upstream->error = err;
   return upstream;
 }
 
 Task<void> Streams::finish_connect(std::shared_ptr<Upstream> upstream) {
   (void)co_await writable(upstream->stream);
-  socklen_t size = sizeof upstream->error;
-  if (::getsockopt(upstream->stream.native_handle(), SOL_SOCKET, SO_ERROR, &upstream->error,
-                   &size) < 0)
-    upstream->error = errno;
+  upstream->error = error_of(upstream->stream.native_handle());
   upstream->done = true;
   upstream->settled.cancel();
 }
@@ -140,7 +151,10 @@ Task<void> Streams::serve(Fd guest, Endpoint endpoint, std::shared_ptr<Upstream>
     co_await upstream->settled.async_wait(kAwait);
   }
   if (upstream->error != 0) co_return link.cut();
-  link.outside = std::move(upstream->stream);
+  if (upstream->socket)
+    link.outside.assign(upstream->socket.release());
+  else
+    link.outside = std::move(upstream->stream);
   if (decision.way == Way::name) {
     Gate gate({.loop = loop_,
                .judge = judge_,
@@ -166,8 +180,7 @@ Task<void> Streams::serve_published(Fd outside, std::uint16_t port) {
   int error = result < 0 ? errno : 0;
   if (error == EINPROGRESS) {
     (void)co_await writable(link.guest);
-    socklen_t size = sizeof error;
-    ::getsockopt(link.guest.native_handle(), SOL_SOCKET, SO_ERROR, &error, &size);
+    error = error_of(link.guest.native_handle());
   }
   if (error != 0) co_return link.cut();
   co_await (pump(link, link.guest, link.outside, pipes_) &&

@@ -17,7 +17,8 @@ namespace belljar::broker {
 // A connection outside, perhaps still on its way.
 struct Upstream {
   explicit Upstream(Loop& loop) : stream(loop), settled(loop) {}
-  Stream stream;
+  Fd socket;      // of one that was done at once: nothing had to wait for it
+  Stream stream;  // of one that was on its way
   bool done = false;
   int error = 0;    // once it is done
   Program program;  // for which it was opened

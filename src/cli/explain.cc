@@ -15,6 +15,16 @@
 namespace belljar::cli {
 namespace {
 
+std::string printable_lines(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    out.append(printable(line)).append("\n");
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  return out;
+}
+
 namespace json = boost::json;
 
 struct Asked {
@@ -59,7 +69,7 @@ std::string answer(const Plan& plan, const Asked& asked, const ConfigFiles& file
   if (!asked.why.empty()) {
     std::string text = explain_why(plan, asked.why, caller);
     text.resize(text.find_last_not_of('\n') + 1);
-    if (!asked.as_json) return printable(text) + "\n";
+    if (!asked.as_json) return printable_lines(text);
     return pretty(json::object{{"schema_version", 1}, {"why", asked.why}, {"answer", text}});
   }
   if (!asked.as_json) return explain(plan) + in_words(files);

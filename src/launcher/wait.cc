@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -256,9 +257,18 @@ class Supervisor {
   Outcome outcome_;
 };
 
+// A connection through the broker takes two descriptors of this process.
+void allow_many_descriptors() {
+  ::rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) < 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 Result<Outcome> supervise(const Plan& plan, const Command& command, Jar jar,
                           const Supervision& supervision) {
   Supervisor supervisor(plan, command, std::move(jar));
+  if (plan.notify && supervision.forward_signals) allow_many_descriptors();
   if (supervision.forward_signals) TRY(supervisor.be_the_program());
   return supervisor.run();
 }

@@ -162,14 +162,36 @@ Result<Traced> Tracer::trace(std::string_view path) {
 
 Result<Traced> trace(std::string_view path) { return Tracer().trace(path); }
 
-Result<Fd> open_traced(const std::string& path, const struct stat& st) {
+namespace {
+
+// One name after the other.
+Fd walk_without_symlinks(const std::string& path) {
+  const std::vector<std::string> names = split(path);
+  Fd fd(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  for (std::size_t i = 0; fd && i < names.size(); ++i) {
+    const int folder = i + 1 < names.size() ? O_DIRECTORY : 0;
+    fd = Fd(::openat(fd.get(), names[i].c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC | folder));
+  }
+  return fd;
+}
+
+Fd open_without_symlinks(const std::string& path) {
   open_how how{};
   how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
   how.resolve = RESOLVE_NO_SYMLINKS;
   Fd fd(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
+  // The filters of containers and jars refuse the call.
+  if (!fd && (errno == ENOSYS || errno == EPERM)) return walk_without_symlinks(path);
+  return fd;
+}
+
+}  // namespace
+
+Result<Fd> open_traced(const std::string& path, const struct stat& st) {
+  Fd fd = open_without_symlinks(path);
   struct stat now{};
   const bool opened = fd && ::fstat(fd.get(), &now) == 0;
-  if (!opened && errno != ELOOP) return fail("open " + path, errno);
+  if (!opened && errno != ELOOP && errno != ENOTDIR) return fail("open " + path, errno);
   if (!opened || now.st_dev != st.st_dev || now.st_ino != st.st_ino)
     return fail("open " + path + ": it was replaced meanwhile", ESTALE, "try again");
   return fd;
