@@ -38,7 +38,7 @@ class Paths : public testing::Test {
     for (const char* name : {"a", "b", "b/c"}) fs::create_directory(folder_ / name);
     for (const char* name : {"a/.env", "b/.env", "b/c/.env"}) std::ofstream(folder_ / name) << "x";
   }
-  ~Paths() override {
+  void TearDown() override {
     fs::permissions(folder_ / "b", fs::perms::owner_all);
     fs::remove_all(folder_);
   }
