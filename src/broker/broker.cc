@@ -78,8 +78,10 @@ Result<std::unique_ptr<Broker>> Broker::start(const Policy& policy, const Rules&
 
 void Broker::stop() {
   if (!inside_->thread.joinable()) return;
-  inside_->loop.stop();
-  inside_->thread.join();
+  Inside& in = *inside_;
+  asio::co_spawn(in.loop, in.streams.finish(),
+                 [&in](const std::exception_ptr&) { in.loop.stop(); });
+  in.thread.join();
 }
 
 std::vector<NetworkEvent> Broker::events() const { return inside_->events.all(); }

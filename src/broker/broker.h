@@ -33,7 +33,7 @@ class Broker {
   Broker(const Broker&) = delete;
   Broker& operator=(const Broker&) = delete;
 
-  // When the jar has ended. Calls that wait for an answer get an error.
+  // When the jar has ended: passes on what the guest had said, if that is quick.
   void stop();
   // What it decided so far, and how much of that is too much to be kept.
   std::vector<NetworkEvent> events() const;

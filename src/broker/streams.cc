@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/post.hpp>
 
 #include "base/syscall.h"
 #include "broker/bind.h"
@@ -24,6 +25,8 @@ constexpr std::chrono::milliseconds kBrief{20};
 // A listener that nobody used for so long is closed: the port may be the guest's again.
 constexpr std::chrono::seconds kIdle{10};
 constexpr int kBacklog = 1024;
+// How long what a guest has said may take to go on after its end.
+constexpr std::chrono::seconds kLastWords{1};
 constexpr std::size_t kMostListeners = 4096;
 
 void send_at_once(int fd) {
@@ -116,20 +119,24 @@ Task<int> Streams::listen_at(Endpoint endpoint, Way way) {
   co_return 0;
 }
 
+void Streams::accept_all(const Endpoint& endpoint, Listener& listener) {
+  for (;;) {
+    Fd guest(
+        ::accept4(listener.stream.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!guest) return;
+    listener.used = Clock::now();
+    std::shared_ptr<Upstream> upstream;
+    if (!listener.upstreams.empty()) {
+      upstream = std::move(listener.upstreams.front());
+      listener.upstreams.pop_front();
+    }
+    begin(loop_, serve(std::move(guest), endpoint, std::move(upstream)));
+  }
+}
+
 Task<void> Streams::accept_at(Endpoint endpoint, std::shared_ptr<Listener> listener) {
   while (co_await readable(listener->stream)) {
-    for (;;) {
-      Fd guest(::accept4(listener->stream.native_handle(), nullptr, nullptr,
-                         SOCK_CLOEXEC | SOCK_NONBLOCK));
-      if (!guest) break;
-      listener->used = Clock::now();
-      std::shared_ptr<Upstream> upstream;
-      if (!listener->upstreams.empty()) {
-        upstream = std::move(listener->upstreams.front());
-        listener->upstreams.pop_front();
-      }
-      begin(loop_, serve(std::move(guest), endpoint, std::move(upstream)));
-    }
+    accept_all(endpoint, *listener);
     if (errno == EMFILE || errno == ENFILE) {  // until connections have ended
       asio::steady_timer wait(loop_, kBrief);
       co_await wait.async_wait(kAwait);
@@ -137,7 +144,24 @@ Task<void> Streams::accept_at(Endpoint endpoint, std::shared_ptr<Listener> liste
   }
 }
 
+Task<void> Streams::pass_guests(Task<void> task, std::unique_ptr<Speaking> speaking) {
+  co_await std::move(task);
+  speaking.reset();
+}
+
+Task<void> Streams::finish() {
+  for (auto& [endpoint, listener] : listeners_) accept_all(endpoint, *listener);
+  // Those have been begun, and count before this goes on.
+  co_await asio::post(kAwait);
+  if (crowd_->speaking == 0) co_return;
+  asio::steady_timer silent(loop_, kLastWords);
+  crowd_->silent = &silent;
+  co_await silent.async_wait(kAwait);
+  crowd_->silent = nullptr;
+}
+
 Task<void> Streams::serve(Fd guest, Endpoint endpoint, std::shared_ptr<Upstream> upstream) {
+  auto speaking = std::make_unique<Speaking>(crowd_);
   const Decision decision = judge_.decide(endpoint, Clock::now());
   send_at_once(guest.get());
   Link link{.guest = Stream(loop_, guest.release()), .outside = Stream(loop_)};
@@ -164,9 +188,9 @@ Task<void> Streams::serve(Fd guest, Endpoint endpoint, std::shared_ptr<Upstream>
                .decision = decision,
                .program = upstream->program},
               link);
-    co_await (gate.pass() && gate.answer());
+    co_await (pass_guests(gate.pass(), std::move(speaking)) && gate.answer());
   } else {
-    co_await (pump(link, link.guest, link.outside, pipes_) &&
+    co_await (pass_guests(pump(link, link.guest, link.outside, pipes_), std::move(speaking)) &&
               pump(link, link.outside, link.guest, pipes_));
   }
 }
@@ -183,7 +207,8 @@ Task<void> Streams::serve_published(Fd outside, std::uint16_t port) {
     error = error_of(link.guest.native_handle());
   }
   if (error != 0) co_return link.cut();
-  co_await (pump(link, link.guest, link.outside, pipes_) &&
+  auto speaking = std::make_unique<Speaking>(crowd_);
+  co_await (pass_guests(pump(link, link.guest, link.outside, pipes_), std::move(speaking)) &&
             pump(link, link.outside, link.guest, pipes_));
 }
 

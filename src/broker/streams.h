@@ -42,6 +42,9 @@ class Streams {
   // arrive. `patient`: the guest waits for the answer.
   Task<Prepared> prepare(Endpoint endpoint, Way way, bool patient, Program program);
 
+  // When the guest has ended: what it has said goes on, as far as that is quick.
+  Task<void> finish();
+
   // A connection from outside to a port of the guest's.
   Task<void> serve_published(Fd outside, std::uint16_t port);
 
@@ -53,9 +56,31 @@ class Streams {
     std::deque<std::shared_ptr<Upstream>> upstreams;  // for who arrives next
     Clock::time_point used = Clock::now();
   };
+  // The connections of which the guest's bytes have not all gone on. The loop may end them
+  // when we are no more.
+  struct Crowd {
+    int speaking = 0;
+    asio::steady_timer* silent = nullptr;  // ends when nobody speaks
+  };
+  class Speaking {
+   public:
+    explicit Speaking(std::shared_ptr<Crowd> crowd) : crowd_(std::move(crowd)) {
+      ++crowd_->speaking;
+    }
+    Speaking(const Speaking&) = delete;
+    Speaking& operator=(const Speaking&) = delete;
+    ~Speaking() {
+      if (--crowd_->speaking == 0 && crowd_->silent != nullptr) crowd_->silent->cancel();
+    }
+
+   private:
+    std::shared_ptr<Crowd> crowd_;
+  };
   using Listeners = std::map<Endpoint, std::shared_ptr<Listener>>;
 
   Task<int> listen_at(Endpoint endpoint, Way way);
+  void accept_all(const Endpoint& endpoint, Listener& listener);
+  Task<void> pass_guests(Task<void> task, std::unique_ptr<Speaking> speaking);
   Task<void> accept_at(Endpoint endpoint, std::shared_ptr<Listener> listener);
   Task<void> serve(Fd guest, Endpoint endpoint, std::shared_ptr<Upstream> upstream);
   std::shared_ptr<Upstream> open_outside(Endpoint endpoint, Way way);
@@ -70,6 +95,7 @@ class Streams {
   Listeners listeners_;
   asio::steady_timer sweep_;
   bool sweeping_ = false;
+  std::shared_ptr<Crowd> crowd_ = std::make_shared<Crowd>();
 };
 
 }  // namespace belljar::broker

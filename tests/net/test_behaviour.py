@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import pathlib
 import socket
+import threading
 import time
 
 import jar as jars
@@ -245,6 +246,28 @@ tell(got=everything(line).decode(), expected=f"{{count}} {{digest.hexdigest()}}\
 """
     found = tried(wired, code, rule, arguments=[host])
     assert found["got"] == found["expected"]
+
+
+def test_what_a_guest_said_last_arrives(wired):
+    """It does not wait for an answer: it ends, and belljar with it."""
+    said = 3_000_000
+    with wired.network.here():
+        server = socket.create_server(("127.0.0.1", 0))
+    port = server.getsockname()[1]
+    heard = []
+
+    def listen():
+        caller, _ = server.accept()
+        with caller:
+            while data := caller.recv(1 << 16):
+                heard.append(len(data))
+
+    listener = threading.Thread(target=listen)
+    listener.start()
+    wired.run(wired.python(f"import socket; socket.create_connection(('127.0.0.1', {port})).sendall(b'x' * {said})"),
+              f"localhost:{port}")  # fmt: skip
+    listener.join(timeout=10)
+    assert sum(heard) == said
 
 
 @RULES
