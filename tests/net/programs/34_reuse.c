@@ -58,6 +58,9 @@ int main(int argc, char** argv) {
   fflush(stdout);
   struct pollfd called = {fd, POLLIN, 0};
   if (poll(&called, 1, 1500) == 1) {
+    char nothing;
+    // Until the caller has hung up: ending now would reset a call that it has not seen answered.
+    (void)!read(accept(fd, NULL, NULL), &nothing, 1);
     escaped(what);
   } else {
     stopped(what, ETIMEDOUT);
