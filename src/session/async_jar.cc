@@ -84,14 +84,17 @@ void AsyncJar::take_events() {
 }
 
 Async<void> AsyncJar::hear(std::shared_ptr<AsyncJar> self) {
-  while (!self->ended_ && co_await readable(self->control_)) {
+  while (!self->ended_) {
+    const bool waited = co_await readable(self->control_);
+    if (!waited) co_return;
     self->take_events();
     if (self->jar_.has_ended()) self->end_for(std::nullopt);
   }
 }
 
 Async<void> AsyncJar::watch_end(std::shared_ptr<AsyncJar> self) {
-  if (!co_await readable(self->pidfd_)) co_return;
+  const bool waited = co_await readable(self->pidfd_);
+  if (!waited) co_return;
   self->take_events();
   self->end_for(std::nullopt);
 }

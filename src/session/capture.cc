@@ -58,9 +58,12 @@ bool Capture::read_once(Pipe& pipe, std::size_t at_most) {
 }
 
 Async<void> Capture::read(std::shared_ptr<Pipe> pipe) {
-  while (pipe->stream.is_open() && co_await readable(pipe->stream))
-    for (int i = 0; i < kChunksAtOnce && pipe->stream.is_open() && read_once(*pipe, kChunk); ++i) {
-    }
+  while (pipe->stream.is_open()) {
+    const bool waited = co_await readable(pipe->stream);
+    if (!waited) co_return;
+    int chunks = 0;
+    while (chunks < kChunksAtOnce && pipe->stream.is_open() && read_once(*pipe, kChunk)) ++chunks;
+  }
 }
 
 // Up to what is in the pipe now: somebody may go on writing to it for ever.

@@ -2,6 +2,8 @@
 
 #include <boost/json.hpp>
 
+#include "session/sources.h"
+
 namespace belljar::session {
 namespace {
 
@@ -92,6 +94,7 @@ std::optional<Message> parse_message(std::string_view text_of_message) {
 
 std::string setup_request(std::size_t max_frame) {
   return json::serialize(json::object{{"op", "setup"},
+                                      {"display", worker_display_source()},
                                       {"dpi", kDpi},
                                       {"max_repr", kMaxRepr},
                                       {"max_frame", max_frame},

@@ -6,7 +6,7 @@
 #include <csignal>
 
 #include "base/syscall.h"
-#include "session/worker_source.h"
+#include "session/sources.h"
 
 namespace belljar::session {
 namespace {
@@ -110,8 +110,8 @@ Async<Result<std::shared_ptr<PythonWorker>>> PythonWorker::start(std::shared_ptr
 
 Async<Status> PythonWorker::get_ready() {
   const Clock::time_point deadline = Clock::now() + kStartTime;
-  while (!ready_ && alive())
-    if (!co_await process_->changed.wait_until(deadline)) break;
+  while (!ready_ && alive() && Clock::now() < deadline)
+    co_await process_->changed.wait_until(deadline);
   if (ready_) co_return Status();
   const std::string said = capture_->take().err.text();
   co_return fail("start the Python worker: " + (said.empty() ? "it does not answer" : said));
@@ -122,7 +122,9 @@ Async<Status> PythonWorker::get_ready() {
 Async<void> PythonWorker::read(std::shared_ptr<PythonWorker> self) {
   constexpr std::size_t kChunk = 64 << 10;
   std::string chunk(kChunk, '\0');
-  while (!self->broken_ && co_await readable(self->control_)) {
+  while (!self->broken_) {
+    const bool waited = co_await readable(self->control_);
+    if (!waited) break;
     ssize_t n =
         retry([&] { return ::read(self->control_.native_handle(), chunk.data(), chunk.size()); });
     if (n < 0 && errno == EAGAIN) continue;
@@ -140,7 +142,9 @@ Async<void> PythonWorker::write(std::shared_ptr<PythonWorker> self) {
     });
     if (n > 0) self->outbox_.erase(0, static_cast<std::size_t>(n));
     if (n < 0 && errno != EAGAIN) break;  // it has hung up, which the reader sees
-    if (n < 0 && !co_await writable(self->control_)) break;
+    if (n > 0) continue;
+    const bool waited = co_await writable(self->control_);
+    if (!waited) break;
   }
 }
 

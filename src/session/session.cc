@@ -144,8 +144,8 @@ Async<Result<PythonResult>> Session::python(PythonCall call) {
   const std::shared_ptr<Session> keep = shared_from_this();
   const Busy busy(*this);
   const Turns::Turn turn = co_await python_turns_.take();
-  if (Status started = co_await start_python(); !started)
-    co_return std::unexpected(started.error());
+  const Status started = co_await start_python();
+  if (!started) co_return std::unexpected(started.error());
   CallReport about_time;
   const milliseconds time = time_for(call.timeout, common_.settings.python_timeout, about_time);
   const std::shared_ptr<AsyncJar> jar = jar_;
@@ -168,7 +168,8 @@ Async<Result<ShellResult>> Session::shell(ShellCall call) {
   const std::shared_ptr<Session> keep = shared_from_this();
   const Busy busy(*this);
   const Turns::Turn turn = co_await shell_turns_.take();
-  if (Status started = co_await start_shell(); !started) co_return std::unexpected(started.error());
+  const Status started = co_await start_shell();
+  if (!started) co_return std::unexpected(started.error());
   CallReport about_time;
   const milliseconds time = time_for(call.timeout, common_.settings.shell_timeout, about_time);
   const std::shared_ptr<AsyncJar> jar = jar_;

@@ -111,7 +111,9 @@ Async<Result<std::shared_ptr<ShellWorker>>> ShellWorker::start(std::shared_ptr<A
 
 Async<void> ShellWorker::read(std::shared_ptr<ShellWorker> self) {
   char chunk[4096];
-  while (!self->broken_ && co_await readable(self->answers_)) {
+  while (!self->broken_) {
+    const bool waited = co_await readable(self->answers_);
+    if (!waited) break;
     ssize_t n = retry([&] { return ::read(self->answers_.native_handle(), chunk, sizeof chunk); });
     if (n < 0 && errno == EAGAIN) continue;
     if (n <= 0) break;
@@ -135,7 +137,9 @@ Async<void> ShellWorker::write(std::shared_ptr<ShellWorker> self) {
     });
     if (n > 0) self->outbox_.erase(0, static_cast<std::size_t>(n));
     if (n < 0 && errno != EAGAIN) break;  // it has hung up, and will be seen to end
-    if (n < 0 && !co_await writable(self->commands_)) break;
+    if (n > 0) continue;
+    const bool waited = co_await writable(self->commands_);
+    if (!waited) break;
   }
   self->writing_ = false;
 }
