@@ -191,7 +191,7 @@ bool Calls::is_waiting(std::uint64_t id) {
 }
 
 Async<Calls::Answer> Calls::prepare(const Target& target, const Endpoint& endpoint,
-                                   const Decision& decision) {
+                                    const Decision& decision) {
   const Kind kind = kind_of(target.thread, target.fd);
   if (!is_waiting(target.id)) co_return Answer{EINTR};
   if (kind.type == SOCK_DGRAM) co_return Answer{co_await datagrams_.prepare(endpoint)};

@@ -109,7 +109,7 @@ std::shared_ptr<Datagrams::Flow> Datagrams::flow_from(const Endpoint& guest,
 }
 
 Async<void> Datagrams::bring_back(Endpoint guest, std::shared_ptr<Stand> stand,
-                                 std::shared_ptr<Flow> flow) {
+                                  std::shared_ptr<Flow> flow) {
   std::vector<std::byte> packet(kLargest);
   const SocketAddress to = guest.to_socket_address();
   while (co_await readable(flow->outside)) {

@@ -33,7 +33,8 @@ Async<void> Names::serve_udp() {
   }
 }
 
-Async<void> Names::answer_udp(std::vector<std::byte> packet, sockaddr_storage from, socklen_t size) {
+Async<void> Names::answer_udp(std::vector<std::byte> packet, sockaddr_storage from,
+                              socklen_t size) {
   const std::vector<std::byte> bytes = co_await answer(packet, Transport::udp);
   if (!bytes.empty())
     ::sendto(udp_.native_handle(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
@@ -83,7 +84,8 @@ Async<void> Names::answer_tcp(Fd client) {
   }
 }
 
-Async<std::vector<std::byte>> Names::answer(std::span<const std::byte> packet, Transport transport) {
+Async<std::vector<std::byte>> Names::answer(std::span<const std::byte> packet,
+                                            Transport transport) {
   std::expected<DnsQuestion, DnsError> question = read_dns_query(packet);
   if (question) co_return co_await answer(std::move(*question), transport);
   const DnsError& error = question.error();

@@ -2,9 +2,9 @@
 // is told the addresses that the host's own resolver knows, and those are pinned.
 #pragma once
 
+#include "base/loop.h"
 #include "broker/dns.h"
 #include "broker/events.h"
-#include "base/loop.h"
 #include "broker/resolver.h"
 
 namespace belljar::broker {

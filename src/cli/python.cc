@@ -42,11 +42,9 @@ Result<Request> parse(const Arguments& arguments) {
   Request request;
   std::string code;
   bool has_code = false;
-  Parsed parsed = TRY(parse_flags(arguments, {{.name = "json", .seen = &request.json},
-                                              {.name = "code",
-                                               .letter = 'c',
-                                               .value = &code,
-                                               .seen = &has_code}}));
+  Parsed parsed = TRY(
+      parse_flags(arguments, {{.name = "json", .seen = &request.json},
+                              {.name = "code", .letter = 'c', .value = &code, .seen = &has_code}}));
   request.loaded = TRY(load_here(parsed.settings));
   for (const std::string& notice : notices(parsed.settings, request.loaded, this_caller()))
     print_warning(notice);

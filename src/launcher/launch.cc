@@ -368,8 +368,7 @@ Result<std::uint32_t> Jar::spawn(const Command& command) {
 
 Status Jar::send(Kind kind, std::uint32_t id, std::uint32_t value) {
   const protocol::Header header{kind, id, value, 0};
-  Status sent =
-      send_all(control_.get(), {reinterpret_cast<const char*>(&header), sizeof header});
+  Status sent = send_all(control_.get(), {reinterpret_cast<const char*>(&header), sizeof header});
   if (!sent && sent.error().err == EPIPE) return {};  // it has just ended; next_event tells
   return sent;
 }

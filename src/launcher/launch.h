@@ -29,7 +29,7 @@ struct Command {
   // 0 is a terminal that was made for this command.
   bool owns_terminal = false;
   int control_fd = -1;  // what it finds as descriptor 3, if anything
-  bool leads = true;  // the jar ends when this command does
+  bool leads = true;    // the jar ends when this command does
   std::uint64_t signal_mask = 0;
 };
 

@@ -18,10 +18,10 @@ struct Process {
   bool ended() const { return status.has_value() || exec_error != 0; }
 
   const std::uint32_t id;
-  pid_t pid = 0;  // inside, once it has started
+  pid_t pid = 0;              // inside, once it has started
   std::optional<int> status;  // as wait(2) tells it
   int exec_error = 0;         // it could not be executed
-  Signal changed;  // any of this, or a limit of the jar
+  Signal changed;             // any of this, or a limit of the jar
 };
 
 class AsyncJar : public std::enable_shared_from_this<AsyncJar> {

@@ -3,9 +3,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <ctime>
-#include <algorithm>
 #include <sstream>
 #include <string>
 #include <vector>

@@ -96,17 +96,17 @@ Status Engine::check_room() {
   std::uint64_t used_kb = 0;
   for (auto& [id, session] : sessions_) used_kb += session->memory_kb();
   if (used_kb / 1024 >= *settings.max_total_memory_mb)
-    return fail("the sessions use " + std::to_string(used_kb / 1024) +
-                    " MB together, the most allowed",
-                0, "close one, or raise max_total_memory_mb in [session]");
+    return fail(
+        "the sessions use " + std::to_string(used_kb / 1024) + " MB together, the most allowed", 0,
+        "close one, or raise max_total_memory_mb in [session]");
   return {};
 }
 
 Result<std::shared_ptr<Session>> Engine::make_session(const std::string& id, Policy policy) {
   TRY(check_id(id));
   TRY(check_room());
-  std::shared_ptr<Session> session = TRY(Session::make(
-      common_, id, std::move(policy), folder_ + "/" + std::to_string(++made_)));
+  std::shared_ptr<Session> session =
+      TRY(Session::make(common_, id, std::move(policy), folder_ + "/" + std::to_string(++made_)));
   if (reaped_.erase(id) > 0)
     session->note("the session had been idle and was ended; this is a fresh one");
   sessions_.emplace(id, session);

@@ -22,26 +22,41 @@ constexpr int kMaxDepth = 32;
 
 // Names of folders that hold what tools made for themselves.
 constexpr std::array<std::string_view, 8> kSkipped = {
-    "__pycache__", "node_modules", "site-packages", "target", "build", "dist", "venv", "CMakeFiles"};
+    "__pycache__", "node_modules", "site-packages", "target",
+    "build",       "dist",         "venv",          "CMakeFiles"};
 
 struct Mime {
   std::string_view ending, type;
 };
 constexpr Mime kMimes[] = {
-    {".csv", "text/csv"},          {".css", "text/css"},
-    {".gif", "image/gif"},         {".gz", "application/gzip"},
-    {".htm", "text/html"},         {".html", "text/html"},
-    {".jpeg", "image/jpeg"},       {".jpg", "image/jpeg"},
-    {".js", "text/javascript"},    {".json", "application/json"},
-    {".md", "text/markdown"},      {".mp3", "audio/mpeg"},
-    {".mp4", "video/mp4"},         {".parquet", "application/vnd.apache.parquet"},
-    {".pdf", "application/pdf"},   {".png", "image/png"},
-    {".py", "text/x-python"},      {".sh", "text/x-shellscript"},
-    {".svg", "image/svg+xml"},     {".tar", "application/x-tar"},
-    {".toml", "application/toml"}, {".tsv", "text/tab-separated-values"},
-    {".txt", "text/plain"},        {".wav", "audio/wav"},
-    {".webp", "image/webp"},       {".xml", "application/xml"},
-    {".yaml", "application/yaml"}, {".yml", "application/yaml"},
+    {".csv", "text/csv"},
+    {".css", "text/css"},
+    {".gif", "image/gif"},
+    {".gz", "application/gzip"},
+    {".htm", "text/html"},
+    {".html", "text/html"},
+    {".jpeg", "image/jpeg"},
+    {".jpg", "image/jpeg"},
+    {".js", "text/javascript"},
+    {".json", "application/json"},
+    {".md", "text/markdown"},
+    {".mp3", "audio/mpeg"},
+    {".mp4", "video/mp4"},
+    {".parquet", "application/vnd.apache.parquet"},
+    {".pdf", "application/pdf"},
+    {".png", "image/png"},
+    {".py", "text/x-python"},
+    {".sh", "text/x-shellscript"},
+    {".svg", "image/svg+xml"},
+    {".tar", "application/x-tar"},
+    {".toml", "application/toml"},
+    {".tsv", "text/tab-separated-values"},
+    {".txt", "text/plain"},
+    {".wav", "audio/wav"},
+    {".webp", "image/webp"},
+    {".xml", "application/xml"},
+    {".yaml", "application/yaml"},
+    {".yml", "application/yaml"},
     {".zip", "application/zip"},
     {".xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"},
 };
@@ -100,8 +115,7 @@ Fd open_beneath(int workdir_fd, const std::string& path) {
   open_how how{};
   how.flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  return Fd(static_cast<int>(
-      ::syscall(SYS_openat2, workdir_fd, path.c_str(), &how, sizeof how)));
+  return Fd(static_cast<int>(::syscall(SYS_openat2, workdir_fd, path.c_str(), &how, sizeof how)));
 }
 
 std::optional<std::string> read_content(int fd, std::size_t limit) {
@@ -122,7 +136,8 @@ std::optional<SessionFile> read_file(int workdir_fd, const std::string& name, st
   const Fd fd = open_beneath(workdir_fd, name);
   struct stat st{};
   if (!fd || ::fstat(fd.get(), &st) < 0 || !S_ISREG(st.st_mode)) return std::nullopt;
-  SessionFile file{.name = name, .size = static_cast<std::uint64_t>(st.st_size), .mime = {}, .content = {}};
+  SessionFile file{
+      .name = name, .size = static_cast<std::uint64_t>(st.st_size), .mime = {}, .content = {}};
   if (file.size <= limit) {
     if (std::optional<std::string> content = read_content(fd.get(), limit)) {
       file.has_content = true;

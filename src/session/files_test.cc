@@ -67,8 +67,7 @@ TEST_F(Files, come_with_their_content_as_text_or_bytes) {
   const Snapshot before = now();
   write("a.json", "{}");
   write("b.png", "\xff\x00\x01");
-  const std::vector<SessionFile> files =
-      changed_files(workdir_.get(), before, now(), {}, limits_);
+  const std::vector<SessionFile> files = changed_files(workdir_.get(), before, now(), {}, limits_);
   ASSERT_EQ(files.size(), 2U);
   EXPECT_TRUE(files[0].is_text);
   EXPECT_EQ(files[0].content, "{}");
@@ -83,8 +82,7 @@ TEST_F(Files, that_are_too_large_come_without_content) {
   write("b", std::string(1000, 'b'));  // beyond the sum
   write("c", std::string(1001, 'c'));
   write("d", std::string(500, 'd'));
-  const std::vector<SessionFile> files =
-      changed_files(workdir_.get(), before, now(), {}, limits_);
+  const std::vector<SessionFile> files = changed_files(workdir_.get(), before, now(), {}, limits_);
   ASSERT_EQ(files.size(), 4U);
   EXPECT_TRUE(files[0].has_content);
   EXPECT_FALSE(files[1].has_content);
@@ -98,7 +96,7 @@ TEST_F(Files, that_lead_elsewhere_or_block_are_passed_over) {
   fs::create_symlink("/etc/passwd", folder_ / "link");
   fs::create_directory_symlink("/etc", folder_ / "etc");
   ASSERT_EQ(::mkfifo((folder_ / "fifo").c_str(), 0600), 0);
-  EXPECT_THAT(changed_since(before, {"link", "etc/passwd", "fifo", "../" , "/etc/passwd",
+  EXPECT_THAT(changed_since(before, {"link", "etc/passwd", "fifo", "../", "/etc/passwd",
                                      folder_.string() + "/x", ""}),
               IsEmpty());
 }

@@ -47,9 +47,10 @@ std::string how_it_ended(int status) {
 Error not_started(const std::string& python, int err) {
   return {.what = "start " + python + " in the jar",
           .err = err,
-          .hint = err == ENOENT ? "install Python 3, or name one that the policy lets the guest read "
-                                  "(python in [session])"
-                                : ""};
+          .hint = err == ENOENT
+                      ? "install Python 3, or name one that the policy lets the guest read "
+                        "(python in [session])"
+                      : ""};
 }
 
 std::size_t size_of(const Display& display) {
@@ -73,7 +74,7 @@ PythonWorker::PythonWorker(std::shared_ptr<AsyncJar> jar, std::shared_ptr<Proces
 PythonWorker::~PythonWorker() { kill(); }
 
 Async<Result<std::shared_ptr<PythonWorker>>> PythonWorker::start(std::shared_ptr<AsyncJar> jar,
-                                                                const SessionSettings& settings) {
+                                                                 const SessionSettings& settings) {
   using Started = Result<std::shared_ptr<PythonWorker>>;
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
@@ -93,9 +94,8 @@ Async<Result<std::shared_ptr<PythonWorker>>> PythonWorker::start(std::shared_ptr
   command.control_fd = guests.get();
   Result<std::shared_ptr<Process>> process = jar->spawn(std::move(command));
   if (!process) co_return std::unexpected(process.error());
-  std::shared_ptr<PythonWorker> worker(
-      new PythonWorker(std::move(jar), *process, std::move(*capture), std::move(ours),
-                       settings.max_output));
+  std::shared_ptr<PythonWorker> worker(new PythonWorker(
+      std::move(jar), *process, std::move(*capture), std::move(ours), settings.max_output));
   guests.reset();
   worker->send(frame(worker_source()) + frame(setup_request(kMaxFrame)));
   begin(worker->jar_->loop(), read(worker));
@@ -198,7 +198,7 @@ void PythonWorker::kill() {
 }
 
 Async<PythonResult> PythonWorker::execute(const PythonCall& call, milliseconds timeout,
-                                         milliseconds grace) {
+                                          milliseconds grace) {
   const Clock::time_point began = Clock::now();
   call_ = Call{.id = ++last_id_, .done = {}, .result = {}};
   asked_to_stop_ = false;

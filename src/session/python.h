@@ -21,14 +21,14 @@ namespace belljar::session {
 class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
  public:
   static Async<Result<std::shared_ptr<PythonWorker>>> start(std::shared_ptr<AsyncJar> jar,
-                                                           const SessionSettings& settings);
+                                                            const SessionSettings& settings);
   PythonWorker(const PythonWorker&) = delete;
   PythonWorker& operator=(const PythonWorker&) = delete;
   ~PythonWorker();
 
   // One at a time. Whatever the guest does, this ends soon after its time.
   Async<PythonResult> execute(const PythonCall& call, std::chrono::milliseconds timeout,
-                             std::chrono::milliseconds grace);
+                              std::chrono::milliseconds grace);
   // Asks the call that runs, if one does, to stop.
   void interrupt();
 

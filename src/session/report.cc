@@ -84,4 +84,19 @@ json::object to_json(const PythonResult& result) {
   return object;
 }
 
+json::object to_json(const ShellResult& result) {
+  json::object object{{"schema_version", 1}};
+  add_report(object, result);
+  json::array commands;
+  for (const RunCommand& command : result.commands) {
+    json::value code = nullptr;
+    if (command.exit_code) code = *command.exit_code;
+    commands.push_back({{"command", command.command}, {"exit_code", code}});
+  }
+  object["commands"] = std::move(commands);
+  object["exit_code"] = result.exit_code;
+  object["timed_out"] = result.status == CallStatus::timeout;
+  return object;
+}
+
 }  // namespace belljar::session

@@ -10,6 +10,7 @@
 namespace belljar::session {
 
 boost::json::object to_json(const PythonResult& result);
+boost::json::object to_json(const ShellResult& result);
 
 std::string base64(std::string_view bytes);
 

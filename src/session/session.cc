@@ -136,7 +136,8 @@ milliseconds Session::time_for(std::optional<milliseconds> asked, milliseconds u
                                CallReport& report) const {
   const milliseconds most = common_.settings.max_timeout;
   if (asked && *asked > most)
-    report.notes.push_back("the time was limited to " + seconds(most) + ", the most that is allowed");
+    report.notes.push_back("the time was limited to " + seconds(most) +
+                           ", the most that is allowed");
   return std::min(asked.value_or(usual), most);
 }
 
@@ -187,7 +188,8 @@ Async<Result<ShellResult>> Session::shell(ShellCall call) {
 }
 
 void Session::add_files(CallReport& report, const std::vector<std::string>& wanted) {
-  const FileLimits limits{.one = common_.settings.max_file, .total = common_.settings.max_file_total};
+  const FileLimits limits{.one = common_.settings.max_file,
+                          .total = common_.settings.max_file_total};
   Snapshot now = take_snapshot(workdir_.get());
   report.files = changed_files(workdir_.get(), files_, now, wanted, limits);
   report.more_files = now.more;

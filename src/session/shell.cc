@@ -46,8 +46,9 @@ std::vector<std::string> arguments_for(const std::string& shell) {
 Error not_started(const std::string& shell, int err) {
   return {.what = "start " + shell + " in the jar",
           .err = err,
-          .hint = err == ENOENT ? "name one that is installed (shell in [session]): sh is everywhere"
-                                : ""};
+          .hint = err == ENOENT
+                      ? "name one that is installed (shell in [session]): sh is everywhere"
+                      : ""};
 }
 
 }  // namespace
@@ -65,8 +66,8 @@ ShellWorker::ShellWorker(std::shared_ptr<AsyncJar> jar, std::shared_ptr<Process>
 ShellWorker::~ShellWorker() { kill(); }
 
 Async<Result<std::shared_ptr<ShellWorker>>> ShellWorker::start(std::shared_ptr<AsyncJar> jar,
-                                                              const SessionSettings& settings,
-                                                              std::string folder) {
+                                                               const SessionSettings& settings,
+                                                               std::string folder) {
   using Started = Result<std::shared_ptr<ShellWorker>>;
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
@@ -88,9 +89,9 @@ Async<Result<std::shared_ptr<ShellWorker>>> ShellWorker::start(std::shared_ptr<A
   command.control_fd = answers->write.get();
   Result<std::shared_ptr<Process>> process = jar->spawn(std::move(command));
   if (!process) co_return std::unexpected(process.error());
-  std::shared_ptr<ShellWorker> worker(new ShellWorker(std::move(jar), *process,
-                                                      std::move(*capture), std::move(ours),
-                                                      std::move(answers->read), std::move(folder)));
+  std::shared_ptr<ShellWorker> worker(new ShellWorker(std::move(jar), *process, std::move(*capture),
+                                                      std::move(ours), std::move(answers->read),
+                                                      std::move(folder)));
   answers->write.reset();
   guests.reset();
   begin(worker->jar_->loop(), read(worker));
@@ -196,7 +197,7 @@ void ShellWorker::stop_what_runs() {
 }
 
 Async<Stopped> ShellWorker::run_commands(const ShellCall& call, ShellResult& result,
-                                        Clock::time_point deadline, milliseconds grace) {
+                                         Clock::time_point deadline, milliseconds grace) {
   Stopped stopped;
   for (const std::string& command : call.commands) {
     result.commands.push_back({.command = command, .exit_code = {}});
@@ -214,7 +215,7 @@ Async<Stopped> ShellWorker::run_commands(const ShellCall& call, ShellResult& res
 }
 
 Async<ShellResult> ShellWorker::run(const ShellCall& call, milliseconds timeout,
-                                   const SessionSettings& settings) {
+                                    const SessionSettings& settings) {
   const Clock::time_point began = Clock::now();
   ShellResult result;
   asked_to_stop_ = false;
@@ -239,9 +240,9 @@ Async<ShellResult> ShellWorker::run(const ShellCall& call, milliseconds timeout,
     }
     result.state_lost = true;
     result.notes.push_back("the shell ended" +
-                           (WIFSIGNALED(status) ? ", killed by " + signal_name(WTERMSIG(status))
-                                                : " with code " +
-                                                      std::to_string(WEXITSTATUS(status))) +
+                           (WIFSIGNALED(status)
+                                ? ", killed by " + signal_name(WTERMSIG(status))
+                                : " with code " + std::to_string(WEXITSTATUS(status))) +
                            "; its variables, functions and options were lost");
     tell_limit(result, *jar_);
   }

@@ -21,15 +21,15 @@ namespace belljar::session {
 class ShellWorker : public std::enable_shared_from_this<ShellWorker> {
  public:
   static Async<Result<std::shared_ptr<ShellWorker>>> start(std::shared_ptr<AsyncJar> jar,
-                                                          const SessionSettings& settings,
-                                                          std::string folder);
+                                                           const SessionSettings& settings,
+                                                           std::string folder);
   ShellWorker(const ShellWorker&) = delete;
   ShellWorker& operator=(const ShellWorker&) = delete;
   ~ShellWorker();
 
   // One at a time.
   Async<ShellResult> run(const ShellCall& call, std::chrono::milliseconds timeout,
-                        const SessionSettings& settings);
+                         const SessionSettings& settings);
   void interrupt();
 
   bool alive() const { return !broken_ && !mute_ && !process_->ended(); }
@@ -46,7 +46,7 @@ class ShellWorker : public std::enable_shared_from_this<ShellWorker> {
   void send_command(std::string_view command);
   void take(std::string_view answer);
   Async<Stopped> run_commands(const ShellCall& call, ShellResult& result,
-                             Clock::time_point deadline, std::chrono::milliseconds grace);
+                              Clock::time_point deadline, std::chrono::milliseconds grace);
   void stop_what_runs();
 
   std::shared_ptr<AsyncJar> jar_;
@@ -60,11 +60,11 @@ class ShellWorker : public std::enable_shared_from_this<ShellWorker> {
   std::string folder_;
   std::uint64_t last_id_ = 0;
   std::optional<int> status_;  // of the command that ran last, once it has ended
-  bool broken_ = false;  // it was killed
-  bool mute_ = false;    // it cannot answer any more
+  bool broken_ = false;        // it was killed
+  bool mute_ = false;          // it cannot answer any more
   bool asked_to_stop_ = false;
   std::uint64_t began_ticks_ = 0;  // the call, by process_clock()
-  int stops_ = 0;  // how often what ran was killed in this call
+  int stops_ = 0;                  // how often what ran was killed in this call
 };
 
 }  // namespace belljar::session

@@ -28,7 +28,7 @@ struct Stopped {
 
 // Until it is over. At its time it is sent SIGINT, and after the grace made to stop.
 Async<Stopped> await_end(Running running, Clock::time_point deadline,
-                        std::chrono::milliseconds grace);
+                         std::chrono::milliseconds grace);
 
 // Until the process has gone, which it was told to; else its whole jar goes.
 Async<void> await_death(AsyncJar& jar, Process& process);
