@@ -26,7 +26,10 @@ struct Command {
   // 0, 1 and 2 are all the caller's terminal, and it is the caller's turn to use it: the
   // guest is given it. Else none of the three may be it.
   bool has_terminal = false;
-  bool leads = true;  // the jar ends when this command does
+  // 0 is a terminal that was made for this command.
+  bool owns_terminal = false;
+  int control_fd = -1;  // what it finds as descriptor 3, if anything
+  bool leads = true;    // the jar ends when this command does
   std::uint64_t signal_mask = 0;
 };
 

@@ -1,6 +1,7 @@
 // A spawn request as init reads it.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "launcher/launch.h"
@@ -13,7 +14,7 @@ Result<std::string> encode_spawn(const Command& command, std::uint32_t id,
                                  const std::string& workdir,
                                  const std::vector<std::string>& environment);
 
-// Sends bytes, with three descriptors on the first of them if given.
-Status send_all(int socket_fd, std::string_view bytes, const std::array<int, 3>* fds);
+// Sends bytes, with descriptors on the first of them if given.
+Status send_all(int socket_fd, std::string_view bytes, std::span<const int> fds = {});
 
 }  // namespace belljar::launcher
