@@ -77,7 +77,7 @@ Result<int> run_python(const Arguments& arguments) {
   TRY(check_workdir(request.loaded, caller));
   Loop loop;
   const Policy& policy = request.loaded.policy;
-  SessionSettings settings;
+  SessionSettings settings = request.loaded.session;
   settings.workdir = policy.files.workdir;
   if (policy.limits.timeout)
     settings.python_timeout = settings.max_timeout = *policy.limits.timeout;
