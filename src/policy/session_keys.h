@@ -18,7 +18,7 @@ struct SessionKey {
   std::string_view name;
   Kind kind;
   SessionTarget target;
-  std::string_view help;    // one sentence
+  std::string_view help;     // one sentence
   std::uint64_t factor = 1;  // of a count
 };
 

@@ -288,8 +288,9 @@ TEST(Toml, sessions_are_laid_over_what_was_set_before) {
 }
 
 TEST(Toml, a_wrong_key_of_sessions_is_named_with_its_place) {
-  EXPECT_TRUE(has(error("[session]\npyhton = \"x\""),
-                  "belljar.toml:2:1: unknown key \"pyhton\" in [session] (hint: did you mean python?)"));
+  EXPECT_TRUE(
+      has(error("[session]\npyhton = \"x\""),
+          "belljar.toml:2:1: unknown key \"pyhton\" in [session] (hint: did you mean python?)"));
   EXPECT_TRUE(has(error("[session]\nidle = \"soon\""), "belljar.toml:2:8: idle: not a time"));
   EXPECT_TRUE(has(error("[session]\nidle = \"unlimited\""), "idle: must have a limit"));
   EXPECT_TRUE(has(error("[session]\nmax_sessions = 0"), "max_sessions: must be between 1 and"));

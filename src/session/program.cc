@@ -29,8 +29,8 @@ struct Program::Ends {
   std::unique_ptr<Capture> capture;
 };
 
-Program::Program(std::shared_ptr<AsyncJar> jar, std::shared_ptr<Process> process, const ProgramCall& call,
-                 std::size_t max_output)
+Program::Program(std::shared_ptr<AsyncJar> jar, std::shared_ptr<Process> process,
+                 const ProgramCall& call, std::size_t max_output)
     : jar_(std::move(jar)),
       process_(std::move(process)),
       has_terminal_(call.terminal),
@@ -68,8 +68,8 @@ Result<Program::Ends> Program::open_terminal(Loop& loop, std::size_t max_output,
 
 Async<Result<std::shared_ptr<Program>>> Program::start(std::shared_ptr<AsyncJar> jar,
                                                        ProgramCall call, std::size_t max_output) {
-  Result<Ends> ends =
-      call.terminal ? open_terminal(jar->loop(), max_output, call) : open_pipes(jar->loop(), max_output);
+  Result<Ends> ends = call.terminal ? open_terminal(jar->loop(), max_output, call)
+                                    : open_pipes(jar->loop(), max_output);
   if (!ends) co_return std::unexpected(ends.error());
   launcher::Command command;
   command.arguments = call.arguments;
@@ -81,8 +81,7 @@ Async<Result<std::shared_ptr<Program>>> Program::start(std::shared_ptr<AsyncJar>
   for (std::size_t i = 0; i < 3; ++i) command.stdio_fds[i] = ends->guests[i].get();
   Result<std::shared_ptr<Process>> process = jar->spawn(std::move(command));
   if (!process) co_return std::unexpected(process.error());
-  std::shared_ptr<Program> program(
-      new Program(std::move(jar), *process, call, max_output));
+  std::shared_ptr<Program> program(new Program(std::move(jar), *process, call, max_output));
   ends->guests = {};
   ::fcntl(ends->input.get(), F_SETFL, O_NONBLOCK);  // cannot fail on what we have just made
   program->input_.assign(ends->input.release());

@@ -41,7 +41,7 @@ class Program : public std::enable_shared_from_this<Program> {
   std::shared_ptr<AsyncJar> jar_;
   std::shared_ptr<Process> process_;
   bool has_terminal_;
-  Stream input_;                      // its pipe, or the terminal's other side
+  Stream input_;  // its pipe, or the terminal's other side
   std::unique_ptr<Capture> capture_;
   std::size_t max_output_;
   OnOutput on_output_;

@@ -103,7 +103,8 @@ SessionSettings settings_from(const json::object& object) {
 }
 
 Policy policy_from(const json::object& object) {
-  Policy policy = find_profile(object.contains("profile") ? text(object, "profile") : "developer")->policy;
+  Policy policy =
+      find_profile(object.contains("profile") ? text(object, "profile") : "developer")->policy;
   auto limit = [&](const char* name, std::optional<std::uint64_t>& to) {
     if (const auto n = number(object, name)) to = static_cast<std::uint64_t>(*n);
   };
@@ -191,7 +192,8 @@ class Driver {
   }
 
   Async<void> on_program(json::object request) {
-    const std::shared_ptr<session::Program> program = programs_[number(request, "program").value_or(0)];
+    const std::shared_ptr<session::Program> program =
+        programs_[number(request, "program").value_or(0)];
     if (request.contains("write")) answer(request, program->write(text(request, "write")));
     if (request.contains("close")) answer(request, program->close_input());
     if (const auto rows = number(request, "rows"))
@@ -230,9 +232,9 @@ int main(int argc, char** argv) {
   const json::object setup = json::parse(argc > 1 ? argv[1] : "{}").as_object();
   const json::value* given = setup.if_contains("settings");
   Loop loop;
-  auto engine = session::Engine::make(
-      loop, policy_from(setup), this_process(),
-      settings_from(given != nullptr ? given->as_object() : json::object{}));
+  auto engine =
+      session::Engine::make(loop, policy_from(setup), this_process(),
+                            settings_from(given != nullptr ? given->as_object() : json::object{}));
   if (!engine) {
     std::cerr << engine.error().message() << "\n";
     return 125;
