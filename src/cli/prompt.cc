@@ -3,6 +3,8 @@
 #include <editline/readline.h>
 #include <sys/stat.h>
 
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
@@ -12,6 +14,26 @@ namespace belljar::cli {
 namespace {
 
 constexpr int kHistoryLines = 1000;
+
+volatile std::sig_atomic_t interrupted = 0;
+
+// While a line is typed ^C gives it up. The library returns from reading then as if the
+// input had ended.
+class InterruptNoted {
+ public:
+  InterruptNoted() {
+    interrupted = 0;
+    struct sigaction action{};
+    action.sa_handler = [](int) { interrupted = 1; };
+    ::sigaction(SIGINT, &action, &before_);
+  }
+  ~InterruptNoted() { ::sigaction(SIGINT, &before_, nullptr); }
+  InterruptNoted(const InterruptNoted&) = delete;
+  InterruptNoted& operator=(const InterruptNoted&) = delete;
+
+ private:
+  struct sigaction before_{};
+};
 
 // ~/.local/state/belljar/NAME_history
 std::string history_path(const std::string& name) {
@@ -107,8 +129,12 @@ Prompt::~Prompt() {
 }
 
 std::optional<std::string> Prompt::read_line(const char* prompt) {
+  const InterruptNoted noted;
   char* line = ::readline(prompt);
-  if (line == nullptr) return std::nullopt;
+  if (line == nullptr) {
+    std::fputs("\n", stdout);
+    return std::nullopt;
+  }
   std::string text = line;
   std::free(line);  // NOLINT(cppcoreguidelines-no-malloc): the library's
   if (!is_blank(text)) ::add_history(text.c_str());
@@ -118,13 +144,13 @@ std::optional<std::string> Prompt::read_line(const char* prompt) {
 std::optional<std::string> Prompt::read_python() {
   for (;;) {
     std::optional<std::string> code = read_line(">>> ");
-    if (!code) return std::nullopt;
-    while (is_unfinished_python(*code)) {
+    if (!code && interrupted == 0) return std::nullopt;
+    while (code && is_unfinished_python(*code)) {
       std::optional<std::string> line = read_line("... ");
-      if (!line) break;
-      code->append("\n").append(*line);
+      if (!line) code.reset();  // given up
+      if (line) code->append("\n").append(*line);
     }
-    if (!is_blank(*code)) return code;
+    if (code && !is_blank(*code)) return code;
   }
 }
 
