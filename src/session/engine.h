@@ -12,13 +12,6 @@
 
 namespace belljar::session {
 
-struct SessionInfo {
-  std::string id;
-  bool busy = false;
-  std::chrono::milliseconds idle{};
-  std::uint64_t memory_kb = 0;
-};
-
 class Engine {
  public:
   static Result<std::unique_ptr<Engine>> make(Loop& loop, Policy policy, Caller caller,

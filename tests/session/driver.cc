@@ -183,7 +183,7 @@ class Driver {
       answer(request, engine_.close(session));
     } else if (op == "list") {
       json::array sessions;
-      for (const session::SessionInfo& info : engine_.list())
+      for (const SessionInfo& info : engine_.list())
         sessions.push_back({{"id", info.id}, {"busy", info.busy}, {"memory_kb", info.memory_kb}});
       print({{"id", request.at("id")}, {"sessions", std::move(sessions)}});
     } else {
