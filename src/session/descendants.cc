@@ -85,4 +85,13 @@ void kill_descendants(pid_t init, pid_t inside, std::uint64_t since) {
     if (number_inside(child) == inside) kill_below(child, since, 0);
 }
 
+void kill_only(pid_t init, pid_t inside) {
+  for (pid_t child : children_of(init)) {
+    // Opened before its number is looked at: a descriptor stays with its process.
+    Fd held(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+    if (held && number_inside(child) == inside && birth_of(child).parent == init)
+      ::syscall(SYS_pidfd_send_signal, held.get(), SIGKILL, nullptr, 0);
+  }
+}
+
 }  // namespace belljar::session

@@ -15,4 +15,7 @@ std::uint64_t process_clock();
 // namespace, and was started at `since` or later. The process itself lives.
 void kill_descendants(pid_t init, pid_t inside, std::uint64_t since);
 
+// SIGKILL to that child, and to nothing that it has started.
+void kill_only(pid_t init, pid_t inside);
+
 }  // namespace belljar::session

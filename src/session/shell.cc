@@ -97,9 +97,13 @@ Async<Result<std::shared_ptr<ShellWorker>>> ShellWorker::start(std::shared_ptr<A
   begin(worker->jar_->loop(), read(worker));
   worker->send(kSetUp);
   worker->send_command(":");
+  const Status spawned = co_await await_start(*worker->jar_, **process);
+  if (!spawned) co_return std::unexpected(spawned.error());
   const Clock::time_point deadline = Clock::now() + kStartTime;
-  while (!worker->status_ && worker->alive() && Clock::now() < deadline)
+  while (!worker->status_ && worker->alive() && Clock::now() < deadline) {
+    worker->jar_->continue_stopped(**process);
     co_await worker->process_->changed.wait_until(deadline);
+  }
   const std::string said = worker->capture_->take().err.text();  // "no job control", usually
   if (worker->status_) co_return worker;
   worker->kill();
@@ -126,8 +130,9 @@ Async<void> ShellWorker::read(std::shared_ptr<ShellWorker> self) {
     if (self->inbox_.size() > kMaxAnswer) break;
     self->process_->changed.raise();
   }
-  // It may have become another program, which is let end by itself.
+  // It may have become another program, which is let end by itself; a shell is told to.
   self->mute_ = true;
+  if (!self->broken_) self->send("exit\n");
 }
 
 Async<void> ShellWorker::write(std::shared_ptr<ShellWorker> self) {
