@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <csignal>
 
 #include "base/remove_tree.h"
 #include "base/utf8.h"
@@ -255,6 +256,8 @@ Async<Result<ShellResult>> Session::shell(ShellCall call) {
   one_shots_.erase(worker);
   result.notes.insert(result.notes.begin(), about_time.notes.begin(), about_time.notes.end());
   std::string said = result.exit_code != 0 ? result.err : std::string();
+  for (const RunCommand& command : result.commands)
+    if (command.exit_code == 128 + SIGXFSZ) said += "File size limit exceeded";
   co_await complete(result, *jar, std::move(said), std::move(call.outputs), std::move(*file));
   if (call.one_shot) {
     worker->kill();
