@@ -103,6 +103,9 @@ struct PythonCall {
   std::string code;
   std::optional<std::chrono::milliseconds> timeout;
   std::vector<std::string> outputs;  // files to return even if they have not changed
+  // A new file in the workdir, to which all output goes, both streams as they came. Ends
+  // where the policy's largest file does.
+  std::optional<std::string> output_file;
   OnOutput on_output;
 };
 
@@ -112,6 +115,7 @@ struct ShellCall {
   std::optional<std::chrono::milliseconds> timeout;  // of all of them together
   std::optional<std::size_t> max_output;
   std::vector<std::string> outputs;
+  std::optional<std::string> output_file;
   OnOutput on_output;
 };
 

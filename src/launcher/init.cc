@@ -412,12 +412,14 @@ extern "C" [[noreturn]] void init_main(long* stack) {
                              {init.has_broker ? kSocketsFd : -1, POLLIN, 0}};
     sys(__NR_ppoll, ready, 4, nullptr, nullptr, 8);
     if (ready[2].revents != 0) end(init);
+    // Before the dead are forgotten: a signal that was sent while a process lived is for its
+    // group, which lives on.
+    if (ready[0].revents != 0) handle_request(init);
     if (ready[1].revents != 0) {
       char drained[sizeof(signalfd_siginfo)];
       sys(__NR_read, signals, drained, sizeof drained);
       reap(init);
     }
-    if (ready[0].revents != 0) handle_request(init);
     if (ready[3].revents != 0) hand_out_sockets(init);
   }
 }

@@ -12,6 +12,9 @@ using std::chrono::milliseconds;
 
 // How often the limits of a jar are looked at in which no call runs: there may be hundreds.
 constexpr milliseconds kIdleTick{1000};
+// A guest can make init talk without end, by stopping what init started. The socket holds
+// fewer.
+constexpr int kEventsAtOnce = 1000;
 
 // The loop closes what it waits for, and these descriptors are the jar's.
 Result<Fd> another(int fd) {
@@ -63,11 +66,21 @@ void AsyncJar::kill_descendants(const Process& process, std::uint64_t since) {
     session::kill_descendants(jar_.init_pid(), process.pid, since);
 }
 
+void AsyncJar::kill_only(const Process& process) {
+  if (!ended_ && !process.ended() && process.pid > 0)
+    session::kill_only(jar_.init_pid(), process.pid);
+}
+
+void AsyncJar::continue_stopped(Process& process) {
+  if (std::exchange(process.stopped, false)) signal(process, SIGCONT);
+}
+
 void AsyncJar::act_on(const launcher::Event& event) {
   auto found = processes_.find(event.id);
   if (found == processes_.end()) return;
   const std::shared_ptr<Process> process = found->second;
   if (event.kind == Kind::started) process->pid = static_cast<pid_t>(event.value);
+  if (event.kind == Kind::stopped) process->stopped = true;
   if (event.kind == Kind::exited) process->status = static_cast<int>(event.value);
   if (event.kind == Kind::failed) process->exec_error = static_cast<int>(event.value);
   if (process->ended()) processes_.erase(found);
@@ -75,7 +88,7 @@ void AsyncJar::act_on(const launcher::Event& event) {
 }
 
 void AsyncJar::take_events() {
-  while (!ended_) {
+  for (int taken = 0; !ended_ && taken < kEventsAtOnce; ++taken) {
     Result<std::optional<launcher::Event>> event = jar_.next_event();
     if (!event) return end_for(std::nullopt);  // init was made to say nonsense
     if (!*event) return;
@@ -87,8 +100,9 @@ Async<void> AsyncJar::hear(std::shared_ptr<AsyncJar> self) {
   while (!self->ended_) {
     const bool waited = co_await readable(self->control_);
     if (!waited) co_return;
+    const bool is_over = self->jar_.has_ended();  // asked first, or its last words are missed
     self->take_events();
-    if (self->jar_.has_ended()) self->end_for(std::nullopt);
+    if (is_over) self->end_for(std::nullopt);
   }
 }
 
@@ -121,12 +135,17 @@ void AsyncJar::begin_call() {
   if (calls_++ > 0 || ended_) return;
   watch_.renew_cpu(jar_);
   out_of_cpu_ = false;
+  pids_limit_hit_ = jar_.group().pids_limit_hit();
   tick_.cancel();
 }
 
 void AsyncJar::end_call() {
-  if (--calls_ > 0 || ended_) return;
+  if (ended_) return;
+  procs_were_full_ = watch_.procs_were_full() ||
+                     (!pids_limit_hit_ && jar_.group().pids_limit_hit());
+  if (--calls_ > 0) return;
   watch_.renew_cpu(jar_);
+  procs_were_full_ = procs_were_full_ || watch_.procs_were_full();
   out_of_cpu_ = false;
 }
 
@@ -142,6 +161,7 @@ void AsyncJar::end_for(std::optional<Reason> reason) {
   if (ended_) return;
   ended_ = true;
   ended_by_ = reason;
+  procs_were_full_ = watch_.procs_were_full();
   jar_.end();
   if (!ended_by_ && jar_.group().out_of_memory()) ended_by_ = Reason::out_of_memory;
   jar_.release_group();

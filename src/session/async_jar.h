@@ -21,6 +21,7 @@ struct Process {
   pid_t pid = 0;              // inside, once it has started
   std::optional<int> status;  // as wait(2) tells it
   int exec_error = 0;         // it could not be executed
+  bool stopped = false;       // by a signal, and not continued
   Signal changed;             // any of this, or a limit of the jar
 };
 
@@ -36,9 +37,13 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
   Result<std::shared_ptr<Process>> spawn(launcher::Command command);
   // To its group. Nothing happens if it has ended.
   void signal(const Process& process, int signal);
+  // A worker has no terminal that it could be stopped from: the guest did it.
+  void continue_stopped(Process& process);
 
   // SIGKILL to what it has started at this process_clock() or later.
   void kill_descendants(const Process& process, std::uint64_t since);
+  // SIGKILL to it alone, and not to its group.
+  void kill_only(const Process& process);
 
   bool alive() const { return !ended_; }
   // Why it has ended, where it was a limit.
@@ -51,6 +56,8 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
   void end_call();
   // The call has used up its CPU time. The jar lives on: who made the call ends it.
   bool out_of_cpu() const { return out_of_cpu_; }
+  // The call that ended last, or others at its time, had as many processes as they may.
+  bool procs_were_full() const { return procs_were_full_; }
 
   Loop& loop() { return loop_; }
   const Plan& plan() const { return plan_; }
@@ -75,6 +82,8 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
   std::map<std::uint32_t, std::shared_ptr<Process>> processes_;
   int calls_ = 0;
   bool out_of_cpu_ = false;
+  bool procs_were_full_ = false;
+  bool pids_limit_hit_ = false;  // before this call
   bool ended_ = false;
   std::optional<Reason> ended_by_;
 };

@@ -20,6 +20,8 @@ constexpr std::size_t kMaxDisplays = 32 << 20;
 constexpr std::size_t kMaxDisplayCount = 1000;
 // A cold start imports the standard library; a busy machine takes its time.
 constexpr milliseconds kStartTime{30'000};
+// From the end of its socket to its own; a process that dies takes that long.
+constexpr milliseconds kHangUpTime{200};
 
 // Reads the worker's source from its socket. It is started in / and only then goes to the
 // workdir, where the guest may have put a json.py: Python 3.13 imports a module from the
@@ -41,11 +43,6 @@ constexpr const char* kBoot =
     "exec(compile(source, '<belljar>', 'exec'), scope)\n"
     "scope['main'](3)\n";
 
-std::string how_it_ended(int status) {
-  if (WIFSIGNALED(status)) return "the interpreter was killed by " + signal_name(WTERMSIG(status));
-  return "the interpreter exited with code " + std::to_string(WEXITSTATUS(status));
-}
-
 Error not_started(const std::string& python, int err) {
   return {.what = "start " + python + " in the jar",
           .err = err,
@@ -57,8 +54,9 @@ Error not_started(const std::string& python, int err) {
 
 std::size_t size_of(const Display& display) {
   std::size_t size = 0;
-  for (const auto& [mime, value] : display.data) size += mime.size() + value.size();
-  for (const std::string& frame : display.video_frames) size += frame.size();
+  // Many empty ones are no small thing either.
+  for (const auto& [mime, value] : display.data) size += sizeof mime * 2 + mime.size() + value.size();
+  for (const std::string& frame : display.video_frames) size += sizeof frame + frame.size();
   return size;
 }
 
@@ -103,7 +101,8 @@ Async<Result<std::shared_ptr<PythonWorker>>> PythonWorker::start(std::shared_ptr
   worker->send(frame(worker_source()) + frame(setup_request(kMaxFrame)));
   begin(worker->jar_->loop(), read(worker));
   begin(worker->jar_->loop(), write(worker));
-  Status ready = co_await worker->get_ready();
+  Status ready = co_await await_start(*worker->jar_, **process);
+  if (ready) ready = co_await worker->get_ready();
   if (ready) co_return worker;
   if ((*process)->exec_error != 0)
     ready = std::unexpected(not_started(settings.python, (*process)->exec_error));
@@ -113,8 +112,10 @@ Async<Result<std::shared_ptr<PythonWorker>>> PythonWorker::start(std::shared_ptr
 
 Async<Status> PythonWorker::get_ready() {
   const Clock::time_point deadline = Clock::now() + kStartTime;
-  while (!ready_ && alive() && Clock::now() < deadline)
+  while (!ready_ && alive() && Clock::now() < deadline) {
+    jar_->continue_stopped(*process_);
     co_await process_->changed.wait_until(deadline);
+  }
   if (ready_) co_return Status();
   const std::string said = capture_->take().err.text();
   co_return fail("start the Python worker: " + (said.empty() ? "it does not answer" : said));
@@ -131,10 +132,20 @@ Async<void> PythonWorker::read(std::shared_ptr<PythonWorker> self) {
     ssize_t n =
         retry([&] { return ::read(self->control_.native_handle(), chunk.data(), chunk.size()); });
     if (n < 0 && errno == EAGAIN) continue;
-    if (n <= 0) break;
+    if (n <= 0) {
+      co_await self->await_own_end();
+      break;
+    }
     self->take(std::string_view(chunk).substr(0, static_cast<std::size_t>(n)));
   }
   self->kill();
+}
+
+// It has closed its socket, by dying or otherwise; how it dies is worth knowing.
+Async<void> PythonWorker::await_own_end() {
+  asio::steady_timer patience(jar_->loop(), kHangUpTime);
+  co_await patience.async_wait(kAwait);
+  if (alive()) hung_up_ = true;
 }
 
 Async<void> PythonWorker::write(std::shared_ptr<PythonWorker> self) {
@@ -200,6 +211,13 @@ void PythonWorker::kill() {
   process_->changed.raise();
 }
 
+void PythonWorker::retire() {
+  jar_->kill_only(*process_);
+  boost::system::error_code ignored;  // closing cannot fail in a way that matters
+  control_.close(ignored);
+  broken_ = true;
+}
+
 Async<PythonResult> PythonWorker::execute(const PythonCall& call, milliseconds timeout,
                                           milliseconds grace) {
   const Clock::time_point began = Clock::now();
@@ -227,6 +245,13 @@ Async<PythonResult> PythonWorker::execute(const PythonCall& call, milliseconds t
   co_return result;
 }
 
+std::string PythonWorker::how_it_ended() const {
+  if (hung_up_) return "the interpreter closed its connection to the session, and was ended";
+  const int status = process_->status.value_or(0);
+  if (WIFSIGNALED(status)) return "the interpreter was killed by " + signal_name(WTERMSIG(status));
+  return "the interpreter exited with code " + std::to_string(WEXITSTATUS(status));
+}
+
 // What the answer, or the lack of one, means.
 void PythonWorker::finish(PythonResult& result, const Stopped& stopped) const {
   if (call_.dropped > 0)
@@ -243,7 +268,7 @@ void PythonWorker::finish(PythonResult& result, const Stopped& stopped) const {
   result.state_lost = true;
   tell_limit(result, *jar_);
   if (!stopped.killed && !jar_->ended_by())
-    result.notes.push_back(how_it_ended(process_->status.value_or(0)));
+    result.notes.push_back(how_it_ended());
   result.notes.emplace_back("the interpreter's state was lost");
 }
 

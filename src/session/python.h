@@ -34,6 +34,8 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
 
   bool alive() const { return !broken_ && !process_->ended(); }
   void kill();
+  // The interpreter alone; what it has started lives on.
+  void retire();
 
  private:
   struct Call {
@@ -49,11 +51,13 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
   static Async<void> read(std::shared_ptr<PythonWorker> self);
   static Async<void> write(std::shared_ptr<PythonWorker> self);
   Async<Status> get_ready();
+  Async<void> await_own_end();
   void send(std::string bytes);
   void take(std::string_view bytes);
   void take(Message message);
   void take(Display display);
   void finish(PythonResult& result, const Stopped& stopped) const;
+  std::string how_it_ended() const;
 
   std::shared_ptr<AsyncJar> jar_;
   std::shared_ptr<Process> process_;
@@ -63,7 +67,8 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
   std::size_t max_output_;
   std::string outbox_;
   bool ready_ = false;
-  bool broken_ = false;  // it cannot be spoken with any more
+  bool broken_ = false;    // it cannot be spoken with any more
+  bool hung_up_ = false;  // it did that, while it lived
   bool asked_to_stop_ = false;
   std::uint64_t last_id_ = 0;
   Call call_;

@@ -32,6 +32,10 @@ std::string text(const json::object& object, const char* name) {
   return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
 }
 
+std::optional<std::string> optional_text(const json::object& object, const char* name) {
+  return object.contains(name) ? std::optional(text(object, name)) : std::nullopt;
+}
+
 std::vector<std::string> texts(const json::object& object, const char* name) {
   std::vector<std::string> result;
   if (const json::value* list = object.if_contains(name))
@@ -144,6 +148,7 @@ class Driver {
       PythonCall call{.code = text(request, "code"),
                       .timeout = timeout(request),
                       .outputs = texts(request, "outputs"),
+                      .output_file = optional_text(request, "output_file"),
                       .on_output = listener(request)};
       answer(request, co_await engine_.python(session, std::move(call)));
     } else if (op == "shell") {
@@ -152,6 +157,7 @@ class Driver {
       call.one_shot = request.contains("one_shot");
       call.timeout = timeout(request);
       call.outputs = texts(request, "outputs");
+      call.output_file = optional_text(request, "output_file");
       call.on_output = listener(request);
       if (const auto most = number(request, "max_output"))
         call.max_output = static_cast<std::size_t>(*most);
