@@ -31,6 +31,7 @@ using namespace belljar::protocol;
 
 constexpr int kMaxProcesses = 256;  // spawned by the supervisor and alive, not their children
 constexpr std::uint64_t kAllSignals = ~0ULL;
+constexpr std::uint32_t kLargestPid = 1U << 22;
 
 struct Process {
   long pid;  // 0: the slot is free
@@ -292,6 +293,12 @@ void handle_request(Init& init) {
       break;
     case Kind::signal_all:
       if (init.own_pid_namespace) sys(__NR_kill, -1, header.value);
+      break;
+    case Kind::signal_group:
+      // Of a process that joined the jar, and so is no child of ours. Group 1 would be us, and
+      // -1 everybody.
+      if (init.own_pid_namespace && header.id > 1 && header.id <= kLargestPid)
+        sys(__NR_kill, -static_cast<long>(header.id), header.value);
       break;
     case Kind::signal:
     case Kind::foreground:

@@ -1,0 +1,32 @@
+// join: how a process of another jar becomes one of this jar, in all of its layers.
+//
+// The other is a fork of a warm interpreter (session/warm.py). It enters the jar's namespaces
+// through init's pidfd, drops what it gained by that, and takes on limits, Landlock ruleset
+// and filter from here. Init, and whoever is in the jar already, has no part in it. Does not
+// do: a network by name, whose calls the broker must be told about.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/launch.h"
+
+namespace belljar::launcher {
+
+// What the fork reads, and the descriptors that travel with it, borrowed from the jar.
+struct JoinRequest {
+  std::string bytes;
+  std::vector<int> fds;
+};
+
+// An error where this jar cannot be joined: then a process can only be spawned in it.
+// `environment`: NAME=value, over the plan's.
+Result<JoinRequest> join_request(const Plan& plan, const Jar& jar,
+                                 const std::vector<std::string>& environment = {});
+
+// The child's side: the ruleset that the jar was restricted with. It cannot be made a second
+// time, since some of its rules are about what only the child can open.
+void hand_out_ruleset(int control_fd, int ruleset_fd, const Child& child) noexcept;
+Result<Fd> receive_ruleset(int control_fd);
+
+}  // namespace belljar::launcher

@@ -1,0 +1,110 @@
+// Warm: a Python interpreter that has imported what sessions use, and forks into their jars.
+//
+//   caller's namespaces
+//     └ J0, the interpreter's own jar        view, no network of its own, seccomp; no Landlock
+//         └ J1, J2 …, the jars of sessions   born beneath J0 (launcher/beneath.h)
+//
+// A fork enters a session's jar, takes on every layer of that jar's plan (launcher/join.h) and
+// only then runs the worker. J0 sees what the policy lets every session read, and nothing of
+// any session; what a session is, its environment among it, only its own fork is told. So the
+// memory that forks share is that of an interpreter which has met no guest.
+//
+// Forks share what is decided when a process starts: the places of libraries in memory and
+// the secret of Python's hashes. A guest that learns them knows them of the next session too.
+//
+// Where a jar cannot be joined there is an error, and the caller starts a worker the long way.
+// When the interpreter ends its workers go on, and only how they end is not told any more; if
+// the init of its jar ends, so do all jars beneath.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/start.h"
+
+namespace belljar::session {
+
+// A worker in its jar. Its process group, of which it is the leader, is `pid_inside`: signal it
+// by Jar::signal_group.
+struct Forked {
+  pid_t pid_inside = 0;
+  pid_t pid = 0;  // as this process numbers it
+  Fd pidfd;       // readable when it has ended, whatever became of the interpreter
+  Fd status_fd;   // readable when it has ended: ended() reads it
+
+  // How it ended, as wait() tells it. nullopt: it has not. An error: the interpreter has ended,
+  // so that nobody knows.
+  Result<std::optional<int>> ended() const;
+};
+
+// A fork on its way into a jar. If this goes before it is there, so does the fork.
+class Joining {
+ public:
+  Joining(Joining&&) noexcept = default;
+  Joining& operator=(Joining&&) = delete;
+  Joining(const Joining&) = delete;
+  Joining& operator=(const Joining&) = delete;
+  ~Joining();
+
+  int fd() const { return forked_.status_fd.get(); }  // readable: step() has something to do
+  // nullopt: not yet there. Blocks only to move it into the jar's cgroup, if there is one.
+  Result<std::optional<Forked>> step();
+
+ private:
+  friend class Warm;
+  Joining(Fd status, const cgroup::Group& group) : group_(&group) {
+    forked_.status_fd = std::move(status);
+  }
+  Status move_into_cgroup();
+
+  Forked forked_;
+  const cgroup::Group* group_;
+};
+
+class Warm {
+ public:
+  // `policy` is that of the sessions. Returns when the interpreter is ready: after the imports.
+  // `worker_source` defines prepare(preload), after_fork() and main(control_fd).
+  static Result<Warm> start(const Policy& policy, const Caller& caller, Host& host,
+                            std::string python, std::vector<std::string> preload,
+                            std::string worker_source);
+
+  // How a jar is started that workers can be forked into. Only as long as this object.
+  launcher::Origin origin() const { return {Role::joinable, beneath_.get()}; }
+
+  // The worker's descriptors are `stdio`, and `control_fd` as 3. `environment`: NAME=value, over
+  // the plan's. `session_jar` must outlive the joining.
+  Result<Joining> begin_fork(const launcher::Jar& session_jar, const Plan& session_plan,
+                             int control_fd, const std::array<int, 3>& stdio,
+                             const std::vector<std::string>& environment = {});
+  // The same, waiting until the worker is there: some milliseconds.
+  Result<Forked> fork_into(const launcher::Jar& session_jar, const Plan& session_plan,
+                           int control_fd, const std::array<int, 3>& stdio,
+                           const std::vector<std::string>& environment = {});
+
+  int alive_fd() const { return control_.get(); }  // readable: it has ended
+  bool alive() const;
+  // Starts the interpreter again in the jar it has, so that the jars beneath stay.
+  Status revive();
+
+  const Plan& plan() const { return plan_; }  // of its own jar
+  const launcher::Jar& jar() const { return jar_; }
+
+ private:
+  Warm(launcher::Started started, std::string python, std::vector<std::string> preload,
+       std::string worker_source);
+  Status check_fits(const Plan& session_plan) const;
+
+  std::string python_;
+  std::vector<std::string> preload_;
+  std::string worker_source_;
+  Plan plan_;  // what it made on the host goes with it, after the jar
+  launcher::Jar jar_;
+  std::unique_ptr<launcher::Beneath> beneath_;
+  Fd control_;
+};
+
+}  // namespace belljar::session
