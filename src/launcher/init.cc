@@ -383,6 +383,14 @@ Init the_init;  // zeroed memory without a C library's memset
 
 }  // namespace
 
+// The entry point: hand the initial stack (argc, argv, ...) to init_main.
+#if defined(__x86_64__)
+asm(".globl _start\n_start:\n\txor %ebp, %ebp\n\tmov %rsp, %rdi\n\tand $-16, %rsp\n\tcall "
+    "init_main\n");
+#elif defined(__aarch64__)
+asm(".globl _start\n_start:\n\tmov x29, xzr\n\tmov x0, sp\n\tbl init_main\n");
+#endif
+
 // `arguments[1]` is "1" in a pid namespace of the jar's own, `arguments[2]` with a broker.
 extern "C" [[noreturn]] void init_main(long* stack) {
   char** arguments = reinterpret_cast<char**>(stack + 1);

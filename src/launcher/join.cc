@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdint>
 #include <string_view>
 
 #include "base/child.h"
@@ -12,43 +11,9 @@
 namespace belljar::launcher {
 namespace {
 
-// Followed by `parts` byte strings, each with its length in front: the limits, the filter, the
-// folder to start in, and the variables.
-struct JoinHeader {
-  std::uint64_t namespaces;
-  std::int64_t uid;  // -1: the one it has
-  std::uint32_t has_ruleset;
-  std::uint32_t waits;  // for its cgroup, into which the supervisor moves it
-  std::uint32_t parts;
-  std::uint32_t unused;
-};
-
-struct JoinLimit {
-  std::uint64_t resource, soft, hard;
-};
-
 template <class T>
 std::string_view bytes_of(const T& value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
-}
-
-void append_part(std::string& bytes, std::string_view part) {
-  const auto size = static_cast<std::uint32_t>(part.size());
-  bytes.append(bytes_of(size)).append(part);
-}
-
-std::string limits_of(const rlimit::Plan& plan) {
-  std::string bytes;
-  for (const rlimit::Limit& limit : plan.limits)
-    bytes.append(bytes_of(JoinLimit{static_cast<std::uint64_t>(limit.resource),
-                                    limit.value.rlim_cur, limit.value.rlim_max}));
-  return bytes;
-}
-
-std::string_view filter_of(const Plan& plan) {
-  if (!plan.seccomp) return {};
-  const sock_fprog& filter = plan.seccomp->filter;
-  return {reinterpret_cast<const char*>(filter.filter), filter.len * sizeof *filter.filter};
 }
 
 Status check_joinable(const Plan& plan, const Jar& jar) {
@@ -66,22 +31,36 @@ Status check_joinable(const Plan& plan, const Jar& jar) {
 }  // namespace
 
 Result<JoinRequest> join_request(const Plan& plan, const Jar& jar,
-                                 const std::vector<std::string>& over) {
+                                 const std::vector<std::string>& environment) {
   TRY(check_joinable(plan, jar));
-  const std::vector<std::string> environment = overlay(plan.environment, over);
+  const std::string folder = plan.layout.workdir.empty() ? "/" : plan.layout.workdir;
+  std::string variables;
+  for (const std::string& variable : overlay(plan.environment, environment))
+    variables.append(variable).push_back('\0');
+  std::string_view filter;
+  if (plan.seccomp)
+    filter = {reinterpret_cast<const char*>(plan.seccomp->filter.filter),
+              plan.seccomp->filter.len * sizeof(sock_filter)};
+
   const std::optional<uid_t> uid = jar.uid();
-  const JoinHeader header{.namespaces = plan.clone_flags(),
-                          .uid = uid ? std::int64_t{*uid} : -1,
-                          .has_ruleset = jar.ruleset_fd() >= 0,
-                          .waits = jar.group().fd() >= 0,
-                          .parts = static_cast<std::uint32_t>(3 + environment.size()),
-                          .unused = 0};
-  JoinRequest request{.bytes = std::string(bytes_of(header)), .fds = {jar.init_pidfd()}};
-  if (jar.ruleset_fd() >= 0) request.fds.push_back(jar.ruleset_fd());
-  append_part(request.bytes, limits_of(plan.rlimit));
-  append_part(request.bytes, filter_of(plan));
-  append_part(request.bytes, plan.layout.workdir.empty() ? "/" : plan.layout.workdir);
-  for (const std::string& variable : environment) append_part(request.bytes, variable);
+  JoinRequest request{
+      .call = {.namespaces = plan.clone_flags(), .uid = uid ? std::int64_t{*uid} : -1},
+      .bytes = {},
+      .ruleset_fd = jar.ruleset_fd()};
+  request.bytes = bytes_of(
+      join::Request{.has_ruleset = request.ruleset_fd >= 0,
+                    .waits = jar.group().fd() >= 0,
+                    .limits = static_cast<std::uint32_t>(plan.rlimit.limits.size()),
+                    .filter = static_cast<std::uint32_t>(filter.size() / sizeof(sock_filter)),
+                    .folder = static_cast<std::uint32_t>(folder.size() + 1),
+                    .variables = static_cast<std::uint32_t>(variables.size())});
+  for (const rlimit::Limit& limit : plan.rlimit.limits)
+    request.bytes += bytes_of(join::Limit{.resource = static_cast<std::uint64_t>(limit.resource),
+                                          .soft = limit.value.rlim_cur,
+                                          .hard = limit.value.rlim_max});
+  request.bytes.append(filter).append(folder).append(1, '\0').append(variables);
+  if (request.bytes.size() > join::kMaxRequest)
+    return fail("the variables are too long to join a jar with", E2BIG);
   return request;
 }
 

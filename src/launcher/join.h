@@ -1,22 +1,24 @@
 // join: how a process of another jar becomes one of this jar, in all of its layers.
 //
-// The other is a fork of a warm interpreter (session/warm.py). It enters the jar's namespaces
+// The other is a fork of a warm interpreter (session/warm.h). It enters the jar's namespaces
 // through init's pidfd, drops what it gained by that, and takes on limits, Landlock ruleset
-// and filter from here. Init, and whoever is in the jar already, has no part in it. Does not
-// do: a network by name, whose calls the broker must be told about.
+// and filter from here: joiner.cc. Init, and whoever is in the jar already, has no part in it.
+// Does not do: a network by name, whose calls the broker must be told about.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "launcher/join_protocol.h"
 #include "launcher/launch.h"
 
 namespace belljar::launcher {
 
-// What the fork reads, and the descriptors that travel with it, borrowed from the jar.
+// What the joiner is told: by the process that forks, and by the socket of its fork.
 struct JoinRequest {
+  join::Call call;
   std::string bytes;
-  std::vector<int> fds;
+  int ruleset_fd;  // the jar's; or -1
 };
 
 // An error where this jar cannot be joined: then a process can only be spawned in it.

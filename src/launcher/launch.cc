@@ -20,6 +20,7 @@
 #include "base/uapi.h"
 #include "launcher/init_image.h"
 #include "launcher/join.h"
+#include "launcher/program.h"
 #include "launcher/request.h"
 #include "launcher/terminal.h"
 #include "layers/process.h"
@@ -60,21 +61,11 @@ Result<Fd> keep_high(int fd, const char* what) {
   return high;
 }
 
-// The init program, as a file that can be executed. Made once per process and
-// sealed: the jars of a process share it.
+// The init program. Made once per process: its jars share it.
 Result<int> init_program() {
   static Result<Fd> program = []() -> Result<Fd> {
-    int fd = ::memfd_create("belljar-init", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
-    if (fd < 0 && errno == EINVAL)  // before Linux 6.3 every memfd can be executed
-      fd = ::memfd_create("belljar-init", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    Fd file = TRY(keep_high(fd, "make init"));
-    std::string_view image = init_image();
-    if (::write(file.get(), image.data(), image.size()) != static_cast<ssize_t>(image.size()))
-      return fail("write init", errno);
-    if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) <
-        0)
-      return fail("seal init", errno);
-    return file;
+    Fd file = TRY(make_program("belljar-init", init_image()));
+    return keep_high(file.release(), "make init");
   }();
   if (!program) return std::unexpected(program.error());
   return program->get();

@@ -16,6 +16,8 @@
 #include "base/pidfd.h"
 #include "base/syscall.h"
 #include "launcher/join.h"
+#include "launcher/joiner_image.h"
+#include "launcher/program.h"
 #include "session/warm_source.h"
 
 namespace belljar::session {
@@ -199,7 +201,8 @@ Joining::~Joining() {
 Status Joining::move_into_cgroup() {
   if (group_->fd() < 0) return {};
   TRY(group_->adopt(forked_.pid));
-  if (!send_with_fds(forked_.status_fd.get(), "g", {})) return fail("let the worker go on", errno);
+  if (!send_with_fds(forked_.status_fd.get(), {&join::kGoOn, 1}, {}))
+    return fail("let the worker go on", errno);
   return {};
 }
 
@@ -210,15 +213,15 @@ Result<std::optional<Forked>> Joining::step() {
     if (!received && received.error().err == EAGAIN) return std::nullopt;
     if (!received) return std::unexpected(received.error());
     const std::string_view text(bytes.data(), received->size);
-    if (text == "P" && received->fds.size() == 1) {
+    if (received->fds.size() == 1 && text.starts_with(join::kPidfd)) {
       forked_.pidfd = std::move(received->fds[0]);
       const Pids pids = TRY(pids_of(forked_.pidfd.get()));
       forked_.pid = pids.here;
       forked_.pid_inside = pids.inside;
       TRY(move_into_cgroup());
-    } else if (text == "J" && forked_.pidfd) {
+    } else if (text.size() == 1 && text.starts_with(join::kJoined) && forked_.pidfd) {
       return std::move(forked_);
-    } else if (text.starts_with('F') && text.size() >= 5) {
+    } else if (text.starts_with(join::kFailed) && text.size() >= 5) {
       std::int32_t err = 0;
       std::memcpy(&err, text.data() + 1, sizeof err);
       return fail("join the jar: " + std::string(text.substr(5)), err);
@@ -272,6 +275,10 @@ Status Warm::revive() {
   Status sent = send_part(control.ours.get(), warm_source());
   if (sent) sent = send_part(control.ours.get(), worker_source_);
   if (sent) sent = send_part(control.ours.get(), list_to_json(preload_));
+  const Fd joiner = TRY(launcher::make_program("belljar-join", launcher::joiner_image()));
+  const int fds[] = {joiner.get()};
+  if (sent && !send_with_fds(control.ours.get(), "l", fds))
+    sent = fail("send to the interpreter", errno);
   TRY(wait_until_ready(jar_, control.ours.get(), errors.read.get()));
   TRY(sent);
   control_ = std::move(control.ours);
@@ -309,12 +316,13 @@ Result<Joining> Warm::begin_fork(const Jar& session_jar, const Plan& session_pla
       TRY(launcher::join_request(session_plan, session_jar, environment));
   SocketPair status = TRY(make_sockets(SOCK_SEQPACKET));
   std::vector<int> fds{control_fd, stdio[0], stdio[1], stdio[2]};
-  fds.insert(fds.end(), request.fds.begin(), request.fds.end());
-  // The request waits in its socket, of which only the fork reads.
+  if (request.ruleset_fd >= 0) fds.push_back(request.ruleset_fd);
+  // It waits in a socket of which only the fork reads.
   if (!send_with_fds(status.ours.get(), request.bytes, fds, MSG_DONTWAIT))
     return fail("send a request to join", errno);
-  const int theirs[] = {status.theirs.get()};
-  if (!send_with_fds(control_.get(), "f", theirs, MSG_DONTWAIT))
+  const int theirs[] = {status.theirs.get(), session_jar.init_pidfd()};
+  const std::string_view call(reinterpret_cast<const char*>(&request.call), sizeof request.call);
+  if (!send_with_fds(control_.get(), call, theirs, MSG_DONTWAIT))
     return fail("ask the warm interpreter to fork", errno);
   return Joining(std::move(status.ours), session_jar.group());
 }
