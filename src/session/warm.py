@@ -7,7 +7,7 @@
 #                     a session is, only its fork ever knows
 #   here -> engine    over a fork's socket: 4 bytes, its wait status, when it has ended
 #
-# Runs with `part`, which reads from a descriptor, among its globals. Needs Python 3.7.
+# Runs with `part`, which reads from a descriptor, among its globals. Needs Python 3.9.
 import ctypes
 import gc
 import json
@@ -106,26 +106,19 @@ class Joiner:
 
 class Server:
     def __init__(self, library_fd):
-        self.workers = {}  # pid -> status socket
+        self.workers = {}  # pidfd -> pid, status socket
+        self.ready = select.poll()
+        self.ready.register(CONTROL, select.POLLIN)
         files = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (files[1], files[1]))
         self.joiner = Joiner(library_fd, files)
-        self.child_ended, wakes = os.pipe()
-        os.set_blocking(self.child_ended, False)
-        os.set_blocking(wakes, False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
 
     def serve(self):
         """Returns in workers alone."""
-        ready = select.poll()
-        ready.register(CONTROL, select.POLLIN)
-        ready.register(self.child_ended, select.POLLIN)
         while True:
-            for fd, _ in ready.poll():
-                if fd == self.child_ended:
-                    os.read(fd, 4096)
-                    self.reap()
+            for fd, _ in self.ready.poll():
+                if fd != CONTROL:
+                    self.reap(fd)
                 elif self.fork():
                     return
 
@@ -136,30 +129,25 @@ class Server:
         status_fd, init_fd = fds
         pid = self.joiner.fork(*CALL.unpack(data), status_fd, init_fd)
         if pid == 0:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             return True
         os.close(init_fd)
         if pid > 0:
-            self.workers[pid] = status_fd
+            pidfd = os.pidfd_open(pid)
+            self.workers[pidfd] = pid, status_fd
+            self.ready.register(pidfd, select.POLLIN)
         else:
             send(status_fd, FAILURE.pack(b"F", -pid) + self.joiner.call.failed)
             os.close(status_fd)
         renew_numpy()
         return False
 
-    def reap(self):
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
-            status_fd = self.workers.pop(pid, None)
-            if status_fd is not None:
-                send(status_fd, STATUS.pack(status))
-                os.close(status_fd)
+    def reap(self, pidfd):
+        self.ready.unregister(pidfd)
+        os.close(pidfd)
+        pid, status_fd = self.workers.pop(pidfd)
+        _, status = os.waitpid(pid, 0)
+        send(status_fd, STATUS.pack(status))
+        os.close(status_fd)
 
 
 # ---- before and after -----------------------------------------------------------
@@ -201,7 +189,8 @@ def renew_randomness():
 
 def add_user_packages():
     """The home is another one than at the start: as site does it, before the system's packages."""
-    if not site.ENABLE_USER_SITE:
+    base = os.environ.get("PYTHONUSERBASE") or os.path.expanduser("~/.local")
+    if not site.ENABLE_USER_SITE or not os.path.isdir(base):
         return
     site.USER_BASE = site.USER_SITE = None
     folder = site.getusersitepackages()
@@ -217,7 +206,6 @@ def add_user_packages():
 
 def start_anew(variables):
     """In the jar, and as its guest: from here on nothing need be trusted."""
-    os.environ.clear()
     for variable in variables:
         name, _, value = variable.partition(b"=")
         os.environb[name] = value
@@ -244,6 +232,7 @@ def prepare(worker):
     # Folders that are not here may be in a session's jar.
     for path in [path for path, finder in sys.path_importer_cache.items() if finder is None]:
         del sys.path_importer_cache[path]
+    os.environ.clear()  # what was needed at the start; a session has its own
     server = Server(library_fd)
     gc.collect()
     gc.disable()

@@ -543,7 +543,7 @@ TEST_F(Warmed, two_hundred_forks_leave_nothing) {
   };
   for (int i = 0; i < 10; ++i) fork_and_end();
   const auto own_before = belljar::testing::open_descriptors();
-  constexpr std::ptrdiff_t kWithoutForks = 6;  // 0, 1, 2, its control socket, a pipe
+  constexpr std::ptrdiff_t kWithoutForks = 4;  // 0, 1, 2, its control socket
   EXPECT_TRUE(becomes([&] { return descriptors_of(interpreter) == kWithoutForks; }));
   const long resident_before = resident();
   for (int i = 0; i < 200; ++i) fork_and_end();
