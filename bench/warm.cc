@@ -125,7 +125,6 @@ class Session {
                         {null_.get(), null_.get(), null_.get()});
     if (!forked) std::fprintf(stderr, "%s\n", forked.error().message().c_str());
     if (!forked || !hears_a_byte(control.ours.get())) return false;
-    { char buf[8192]; ssize_t n = ::read(control.ours.get(), buf, sizeof buf - 1); buf[n]=0; std::fprintf(stderr, "%.6f %.6f %s", (double)began/1e9, (double)now()/1e9, buf); }
     way.times.push_back(now() - began);
     way.kib.push_back(static_cast<Nanoseconds>(private_kib(forked->pid)));
     control.ours.reset();
