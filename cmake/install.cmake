@@ -5,7 +5,8 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 # The folders stay apart for the dependency rule; who installs the library gets one.
-set(folders belljar_base belljar_policy belljar_layers belljar_broker belljar_plan belljar_launcher)
+set(folders belljar_base belljar_policy belljar_layers belljar_broker belljar_plan belljar_launcher
+    belljar_session)
 list(TRANSFORM folders REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
 add_library(belljar_merged STATIC ${objects})
 set_target_properties(belljar_merged PROPERTIES

@@ -6,7 +6,7 @@ import sys
 
 RULES = [
     # (pattern, where it is allowed, reason)
-    (r"::open(at)?\((?!.*O_CLOEXEC)(?!.*/dev/null)", ("_test.cc",),
+    (r"(?<!\w)::open(at)?\((?!.*O_CLOEXEC)(?!.*/dev/null)", ("_test.cc",),
      "a descriptor leaked across exec is an escape: O_CLOEXEC"),
     (r"\bunshare\((?!0\))", ("_test.cc",), "namespaces come from clone3; a probe uses SYS_unshare in a child"),
     (r"getenv\(", ("src/cli/", "_test.cc"), "only the command line reads the environment"),

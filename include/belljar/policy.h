@@ -114,6 +114,7 @@ struct Environment {
 struct Limits {
   std::optional<std::uint64_t> memory_mb;
   std::optional<std::uint64_t> cpu_secs;
+  bool cpu_renews = false;  // it is counted for each call of a session, and not for each process
   std::optional<std::uint64_t> procs;
   std::optional<std::uint64_t> open_fds;
   std::optional<std::uint64_t> file_sz_mb;

@@ -2,44 +2,12 @@
 
 #include <boost/json.hpp>
 
+#include "base/utf8.h"
+
 namespace belljar {
 namespace {
 
 namespace json = boost::json;
-
-// What the first byte of a UTF-8 sequence says of its length, 0 if none begins so.
-std::size_t announced_length(unsigned char first) {
-  return first < 0x80                     ? 1
-         : first >= 0xc2 && first <= 0xdf ? 2
-         : first >= 0xe0 && first <= 0xef ? 3
-         : first >= 0xf0 && first <= 0xf4 ? 4
-                                          : 0;
-}
-
-// The length of the valid UTF-8 sequence at the front, 0 if there is none.
-std::size_t sequence_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  const std::size_t length = announced_length(first);
-  if (length == 0 || length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  if (length == 3 && ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) > 0x9f)))
-    return 0;
-  if (length == 4 && ((first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) > 0x8f)))
-    return 0;
-  return length;
-}
-
-std::string repaired(std::string_view text) {
-  std::string result;
-  while (!text.empty()) {
-    std::size_t length = sequence_length(text);
-    result.append(length == 0 ? "\xef\xbf\xbd" : text.substr(0, length));
-    text.remove_prefix(std::max<std::size_t>(length, 1));
-  }
-  return result;
-}
 
 void write(std::string& out, const json::value& value, const std::string& indent) {
   const std::string inner = indent + "  ";
@@ -56,13 +24,13 @@ void write(std::string& out, const json::value& value, const std::string& indent
   };
   if (const auto* object = value.if_object()) {
     list(*object, '{', '}', [&](const json::key_value_pair& pair) {
-      out.append(json::serialize(json::string(repaired(pair.key())))).append(": ");
+      out.append(json::serialize(json::string(repair_utf8(pair.key())))).append(": ");
       write(out, pair.value(), inner);
     });
   } else if (const auto* array = value.if_array()) {
     list(*array, '[', ']', [&](const json::value& item) { write(out, item, inner); });
   } else if (const auto* string = value.if_string()) {
-    out.append(json::serialize(json::string(repaired(*string))));
+    out.append(json::serialize(json::string(repair_utf8(*string))));
   } else if (value.is_double()) {
     char text[32];
     std::snprintf(text, sizeof text, "%.3f", value.get_double());

@@ -1,5 +1,7 @@
 #include "base/printable.h"
 
+#include "base/utf8.h"
+
 namespace belljar {
 namespace {
 
@@ -11,15 +13,9 @@ bool is_control(unsigned char byte) { return byte < 0x20 || byte == 0x7f; }
 // is one of U+0080 to U+009F, which terminals obey like escapes.
 std::size_t character(std::string_view text, std::size_t at) {
   const auto first = static_cast<unsigned char>(text[at]);
-  if (first < 0x80) return is_control(first) ? 0 : 1;
-  const std::size_t size = first >= 0xf0 && first < 0xf5   ? 4
-                           : first >= 0xe0 && first < 0xf0 ? 3
-                           : first >= 0xc2 && first < 0xe0 ? 2
-                                                           : 0;
-  if (size == 0 || at + size > text.size()) return 0;
-  for (std::size_t i = 1; i < size; ++i)
-    if ((static_cast<unsigned char>(text[at + i]) & 0xc0) != 0x80) return 0;
-  const bool is_c1 = first == 0xc2 && static_cast<unsigned char>(text[at + 1]) < 0xa0;
+  if (is_control(first)) return 0;
+  const std::size_t size = utf8_length(text.substr(at));
+  const bool is_c1 = size == 2 && first == 0xc2 && static_cast<unsigned char>(text[at + 1]) < 0xa0;
   return is_c1 ? 0 : size;
 }
 

@@ -36,7 +36,7 @@ struct Broker::Inside {
         names(loop, judge, events, std::move(doors.dns_udp), std::move(doors.dns_tcp)),
         calls(loop, judge, events, streams, datagrams, std::move(doors.notifications)) {}
 
-  Task<void> publish(Stream listener, std::uint16_t port) {
+  Async<void> publish(Stream listener, std::uint16_t port) {
     while (co_await readable(listener)) {
       Fd client(
           ::accept4(listener.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));

@@ -104,7 +104,7 @@ int connect_for(const Kind& kind, const Endpoint& detour) {
 
 }  // namespace
 
-Task<void> Calls::serve() {
+Async<void> Calls::serve() {
   // The guest waits while we decide, so we take turns on one processor instead of waking
   // another. An older kernel refuses, and then it takes a little longer.
   ::ioctl(notifications_.native_handle(), SECCOMP_IOCTL_NOTIF_SET_FLAGS,
@@ -168,7 +168,7 @@ std::vector<Endpoint> Calls::endpoints_of(const seccomp_notif& call) const {
   return endpoints;
 }
 
-Task<void> Calls::decide(Target target) {
+Async<void> Calls::decide(Target target) {
   for (const Endpoint& endpoint : target.endpoints) {
     const Decision decision = judge_.decide(endpoint, Clock::now());
     if (decision.way == Way::inside) continue;
@@ -190,8 +190,8 @@ bool Calls::is_waiting(std::uint64_t id) {
   return ::ioctl(notifications_.native_handle(), SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
 
-Task<Calls::Answer> Calls::prepare(const Target& target, const Endpoint& endpoint,
-                                   const Decision& decision) {
+Async<Calls::Answer> Calls::prepare(const Target& target, const Endpoint& endpoint,
+                                    const Decision& decision) {
   const Kind kind = kind_of(target.thread, target.fd);
   if (!is_waiting(target.id)) co_return Answer{EINTR};
   if (kind.type == SOCK_DGRAM) co_return Answer{co_await datagrams_.prepare(endpoint)};

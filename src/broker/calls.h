@@ -27,7 +27,7 @@ class Calls {
         datagrams_(datagrams),
         notifications_(loop, notifications.release()) {}
 
-  Task<void> serve();
+  Async<void> serve();
 
  private:
   // Where a call is to go, as far as it can be known now.
@@ -46,8 +46,8 @@ class Calls {
 
   bool receive(seccomp_notif& call);
   std::vector<Endpoint> endpoints_of(const seccomp_notif& call) const;
-  Task<void> decide(Target target);
-  Task<Answer> prepare(const Target& target, const Endpoint& endpoint, const Decision& decision);
+  Async<void> decide(Target target);
+  Async<Answer> prepare(const Target& target, const Endpoint& endpoint, const Decision& decision);
   bool is_waiting(std::uint64_t id);
   void go_on(std::uint64_t id);
   void finish(std::uint64_t id, int error);

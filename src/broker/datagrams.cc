@@ -24,7 +24,7 @@ bool may_be_quic(const Endpoint& endpoint, const Decision& decision) {
 
 }  // namespace
 
-Task<int> Datagrams::prepare(Endpoint endpoint) {
+Async<int> Datagrams::prepare(Endpoint endpoint) {
   if (stands_.contains(endpoint)) co_return 0;
   Fd socket = co_await sockets_.get(endpoint.address.is_v4() ? AF_INET : AF_INET6, SOCK_DGRAM);
   if (stands_.contains(endpoint)) co_return 0;
@@ -53,7 +53,7 @@ void Datagrams::forget_old() {
   });
 }
 
-Task<void> Datagrams::forward(Endpoint endpoint, std::shared_ptr<Stand> stand) {
+Async<void> Datagrams::forward(Endpoint endpoint, std::shared_ptr<Stand> stand) {
   std::vector<std::byte> packet(kLargest);
   while (co_await readable(stand->stream)) {
     for (;;) {
@@ -108,8 +108,8 @@ std::shared_ptr<Datagrams::Flow> Datagrams::flow_from(const Endpoint& guest,
   return flow;
 }
 
-Task<void> Datagrams::bring_back(Endpoint guest, std::shared_ptr<Stand> stand,
-                                 std::shared_ptr<Flow> flow) {
+Async<void> Datagrams::bring_back(Endpoint guest, std::shared_ptr<Stand> stand,
+                                  std::shared_ptr<Flow> flow) {
   std::vector<std::byte> packet(kLargest);
   const SocketAddress to = guest.to_socket_address();
   while (co_await readable(flow->outside)) {

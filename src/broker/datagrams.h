@@ -17,7 +17,7 @@ class Datagrams {
       : loop_(loop), judge_(judge), events_(events), sockets_(sockets) {}
 
   // Before the guest's send goes on. 0, or the error to give it.
-  Task<int> prepare(Endpoint endpoint);
+  Async<int> prepare(Endpoint endpoint);
 
  private:
   // From one socket of the guest's to one endpoint.
@@ -33,8 +33,8 @@ class Datagrams {
     Clock::time_point used = Clock::now();
   };
 
-  Task<void> forward(Endpoint endpoint, std::shared_ptr<Stand> stand);
-  Task<void> bring_back(Endpoint guest, std::shared_ptr<Stand> stand, std::shared_ptr<Flow> flow);
+  Async<void> forward(Endpoint endpoint, std::shared_ptr<Stand> stand);
+  Async<void> bring_back(Endpoint guest, std::shared_ptr<Stand> stand, std::shared_ptr<Flow> flow);
   std::shared_ptr<Flow> flow_from(const Endpoint& guest, const Endpoint& endpoint,
                                   const Decision& decision, const std::shared_ptr<Stand>& stand);
   void forget_old();

@@ -20,7 +20,7 @@ ssize_t receive(Stream& from, std::span<std::byte> into) {
 
 }  // namespace
 
-Task<void> Gate::pass() {
+Async<void> Gate::pass() {
   bool is_tls = false;
   if (!co_await pass_hello(is_tls)) co_return link_.cut();
   if (!is_tls && !co_await pass_requests()) co_return link_.cut();
@@ -31,7 +31,7 @@ Task<void> Gate::pass() {
 }
 
 // False: it has ended, or is broken.
-Task<bool> Gate::read_more() {
+Async<bool> Gate::read_more() {
   for (;;) {
     const std::size_t before = held_.size();
     held_.resize(before + kChunk);
@@ -44,7 +44,7 @@ Task<bool> Gate::read_more() {
   }
 }
 
-Task<bool> Gate::pass_hello(bool& is_tls) {
+Async<bool> Gate::pass_hello(bool& is_tls) {
   using Kind = HelloVerdict::Kind;
   HelloVerdict verdict;
   while (verdict.kind == Kind::need_more) {
@@ -65,7 +65,7 @@ Task<bool> Gate::pass_hello(bool& is_tls) {
 }
 
 // Follows HTTP until it is no longer HTTP.
-Task<bool> Gate::pass_requests() {
+Async<bool> Gate::pass_requests() {
   using Kind = HttpRequests::Kind;
   HttpRequests requests;
   for (;;) {
@@ -101,7 +101,7 @@ Task<bool> Gate::pass_requests() {
   }
 }
 
-Task<bool> Gate::pass_request(const HttpRequests::Step& step) {
+Async<bool> Gate::pass_request(const HttpRequests::Step& step) {
   const HttpRequest& request = step.request;
   speech_ = Speech::http;
   if (request.connect) co_return refuse(request.host.name, "HTTP: CONNECT leads to another host");
@@ -115,7 +115,7 @@ Task<bool> Gate::pass_request(const HttpRequests::Step& step) {
   co_return is_allowed(request.host.name);
 }
 
-Task<void> Gate::answer() {
+Async<void> Gate::answer() {
   while (speech_ != Speech::opaque && co_await readable(link_.outside)) {
     if (speech_ == Speech::opaque) break;
     std::vector<std::byte> buffer(kChunk);  // here: connections that are silent need none

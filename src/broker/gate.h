@@ -35,19 +35,19 @@ class Gate {
         answered_(parts.loop) {}
 
   // What the guest says.
-  Task<void> pass();
+  Async<void> pass();
   // What it is answered. Nothing is held back; but a change of protocol is noticed.
-  Task<void> answer();
+  Async<void> answer();
 
  private:
   enum class Speech { unknown, http, opaque };
   enum class Upgrade { none, asked, refused, done };
 
-  Task<bool> read_more();
+  Async<bool> read_more();
   // True: go on with whatever is left. False: refused, or broken.
-  Task<bool> pass_hello(bool& is_tls);
-  Task<bool> pass_requests();
-  Task<bool> pass_request(const HttpRequests::Step& step);
+  Async<bool> pass_hello(bool& is_tls);
+  Async<bool> pass_requests();
+  Async<bool> pass_request(const HttpRequests::Step& step);
   void look_for_upgrade(std::span<const std::byte> answer);
   bool is_allowed(const std::string& name);
   bool refuse(const std::string& name, std::string why);

@@ -15,7 +15,7 @@ constexpr std::chrono::seconds kIdle{10};
 
 }  // namespace
 
-Task<void> Names::serve_udp() {
+Async<void> Names::serve_udp() {
   while (co_await readable(udp_)) {
     for (;;) {
       std::vector<std::byte> packet(kMaxDnsQuery);
@@ -33,14 +33,15 @@ Task<void> Names::serve_udp() {
   }
 }
 
-Task<void> Names::answer_udp(std::vector<std::byte> packet, sockaddr_storage from, socklen_t size) {
+Async<void> Names::answer_udp(std::vector<std::byte> packet, sockaddr_storage from,
+                              socklen_t size) {
   const std::vector<std::byte> bytes = co_await answer(packet, Transport::udp);
   if (!bytes.empty())
     ::sendto(udp_.native_handle(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
              reinterpret_cast<const sockaddr*>(&from), size);
 }
 
-Task<void> Names::serve_tcp() {
+Async<void> Names::serve_tcp() {
   while (co_await readable(tcp_)) {
     for (;;) {
       Fd client(::accept4(tcp_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -50,7 +51,7 @@ Task<void> Names::serve_tcp() {
   }
 }
 
-Task<void> Names::answer_tcp(Fd client) {
+Async<void> Names::answer_tcp(Fd client) {
   auto stream = std::make_shared<Stream>(loop_, client.release());
   asio::steady_timer idle(loop_, kIdle);
   // By value: the timer's handler may outlive this coroutine's frame.
@@ -83,7 +84,8 @@ Task<void> Names::answer_tcp(Fd client) {
   }
 }
 
-Task<std::vector<std::byte>> Names::answer(std::span<const std::byte> packet, Transport transport) {
+Async<std::vector<std::byte>> Names::answer(std::span<const std::byte> packet,
+                                            Transport transport) {
   std::expected<DnsQuestion, DnsError> question = read_dns_query(packet);
   if (question) co_return co_await answer(std::move(*question), transport);
   const DnsError& error = question.error();
@@ -91,7 +93,7 @@ Task<std::vector<std::byte>> Names::answer(std::span<const std::byte> packet, Tr
   co_return dns_refusal(*error.question, error.rcode);
 }
 
-Task<std::vector<std::byte>> Names::answer(DnsQuestion question, Transport transport) {
+Async<std::vector<std::byte>> Names::answer(DnsQuestion question, Transport transport) {
   const Verdict verdict = judge_.rules().name(question.name);
   if (!verdict.allowed) {
     note(question, verdict);

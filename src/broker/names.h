@@ -2,9 +2,9 @@
 // is told the addresses that the host's own resolver knows, and those are pinned.
 #pragma once
 
+#include "base/loop.h"
 #include "broker/dns.h"
 #include "broker/events.h"
-#include "broker/loop.h"
 #include "broker/resolver.h"
 
 namespace belljar::broker {
@@ -19,15 +19,15 @@ class Names {
         udp_(loop, udp.release()),
         tcp_(loop, tcp.release()) {}
 
-  Task<void> serve_udp();
-  Task<void> serve_tcp();
+  Async<void> serve_udp();
+  Async<void> serve_tcp();
 
  private:
-  Task<void> answer_udp(std::vector<std::byte> packet, sockaddr_storage from, socklen_t size);
-  Task<void> answer_tcp(Fd client);
+  Async<void> answer_udp(std::vector<std::byte> packet, sockaddr_storage from, socklen_t size);
+  Async<void> answer_tcp(Fd client);
   // Empty: no answer is due.
-  Task<std::vector<std::byte>> answer(std::span<const std::byte> packet, Transport transport);
-  Task<std::vector<std::byte>> answer(DnsQuestion question, Transport transport);
+  Async<std::vector<std::byte>> answer(std::span<const std::byte> packet, Transport transport);
+  Async<std::vector<std::byte>> answer(DnsQuestion question, Transport transport);
   void note(const DnsQuestion& question, const Verdict& verdict);
 
   Loop& loop_;

@@ -52,7 +52,7 @@ void Link::cut() {
   }
 }
 
-Task<void> pump(Link& link, Stream& from, Stream& to, Pipes& pipes) {
+Async<void> pump(Link& link, Stream& from, Stream& to, Pipes& pipes) {
   std::size_t since_turn = 0;
   while (!link.broken && co_await readable(from)) {
     Result<Pipe> pipe = pipes.borrow();
@@ -83,7 +83,7 @@ Task<void> pump(Link& link, Stream& from, Stream& to, Pipes& pipes) {
   link.cut();
 }
 
-Task<bool> send_all(Link& link, Stream& to, std::span<const std::byte> bytes) {
+Async<bool> send_all(Link& link, Stream& to, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t n = retry([&] {
       return ::send(to.native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "broker/loop.h"
+#include "base/loop.h"
 
 namespace belljar::broker {
 
@@ -29,9 +29,9 @@ struct Link {
 };
 
 // Passes on all that comes `from`; its end is the other's end too.
-Task<void> pump(Link& link, Stream& from, Stream& to, Pipes& pipes);
+Async<void> pump(Link& link, Stream& from, Stream& to, Pipes& pipes);
 
 // Sends all of it. False: the link is broken.
-Task<bool> send_all(Link& link, Stream& to, std::span<const std::byte> bytes);
+Async<bool> send_all(Link& link, Stream& to, std::span<const std::byte> bytes);
 
 }  // namespace belljar::broker

@@ -64,7 +64,7 @@ void take_answer(void* data, int status, int, ares_addrinfo* found) {
 
 }  // namespace
 
-Task<Resolved> Resolver::resolve(std::string name, int family) {
+Async<Resolved> Resolver::resolve(std::string name, int family) {
   auto question = std::make_unique<Question>();
   ares_options options{};
   options.flags = ARES_FLAG_NOSEARCH;

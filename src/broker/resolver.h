@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/address.h"
-#include "broker/loop.h"
+#include "base/loop.h"
 
 namespace belljar::broker {
 
@@ -20,7 +20,7 @@ struct Resolved {
 class Resolver {
  public:
   explicit Resolver(Loop& loop) : loop_(loop) {}
-  Task<Resolved> resolve(std::string name, int family);
+  Async<Resolved> resolve(std::string name, int family);
 
  private:
   Loop& loop_;

@@ -40,7 +40,7 @@ std::vector<Fd> receive_descriptors(int socket_fd) {
 
 }  // namespace
 
-Task<Fd> Sockets::get(int family, int type) {
+Async<Fd> Sockets::get(int family, int type) {
   std::vector<Fd>& stock = stock_[{family, type}];
   while (stock.empty() && asking_) co_await answered_.wait();
   if (stock.empty()) co_await ask(family, type);
@@ -50,7 +50,7 @@ Task<Fd> Sockets::get(int family, int type) {
   co_return socket;
 }
 
-Task<void> Sockets::ask(int family, int type) {
+Async<void> Sockets::ask(int family, int type) {
   asking_ = true;
   const Request request{family, type};
   const int init_fd = init_.native_handle();

@@ -8,7 +8,7 @@
 #include <map>
 #include <vector>
 
-#include "broker/loop.h"
+#include "base/loop.h"
 
 namespace belljar::broker {
 
@@ -17,10 +17,10 @@ class Sockets {
   Sockets(Loop& loop, Fd init) : init_(loop, init.release()), answered_(loop) {}
 
   // Non-blocking. Empty: init could make none.
-  Task<Fd> get(int family, int type);
+  Async<Fd> get(int family, int type);
 
  private:
-  Task<void> ask(int family, int type);
+  Async<void> ask(int family, int type);
 
   Stream init_;
   Signal answered_;

@@ -51,7 +51,7 @@ bool is_settled(int fd) {
 
 }  // namespace
 
-Task<Prepared> Streams::prepare(Endpoint endpoint, Way way, bool patient, Program program) {
+Async<Prepared> Streams::prepare(Endpoint endpoint, Way way, bool patient, Program program) {
   const std::shared_ptr<Upstream> upstream = open_outside(endpoint, way);
   upstream->program = std::move(program);
   const int err = co_await listen_at(endpoint, way);
@@ -90,14 +90,14 @@ std::shared_ptr<Upstream> Streams::open_outside(Endpoint endpoint, Way way) {
   return upstream;
 }
 
-Task<void> Streams::finish_connect(std::shared_ptr<Upstream> upstream) {
+Async<void> Streams::finish_connect(std::shared_ptr<Upstream> upstream) {
   (void)co_await writable(upstream->stream);
   upstream->error = error_of(upstream->stream.native_handle());
   upstream->done = true;
   upstream->settled.cancel();
 }
 
-Task<int> Streams::listen_at(Endpoint endpoint, Way way) {
+Async<int> Streams::listen_at(Endpoint endpoint, Way way) {
   if (listeners_.contains(endpoint)) co_return 0;
   Fd socket = co_await sockets_.get(family_of(endpoint), SOCK_STREAM);
   if (listeners_.contains(endpoint)) co_return 0;  // made while we waited
@@ -134,7 +134,7 @@ void Streams::accept_all(const Endpoint& endpoint, Listener& listener) {
   }
 }
 
-Task<void> Streams::accept_at(Endpoint endpoint, std::shared_ptr<Listener> listener) {
+Async<void> Streams::accept_at(Endpoint endpoint, std::shared_ptr<Listener> listener) {
   while (co_await readable(listener->stream)) {
     accept_all(endpoint, *listener);
     if (errno == EMFILE || errno == ENFILE) {  // until connections have ended
@@ -144,12 +144,12 @@ Task<void> Streams::accept_at(Endpoint endpoint, std::shared_ptr<Listener> liste
   }
 }
 
-Task<void> Streams::pass_guests(Task<void> task, std::unique_ptr<Speaking> speaking) {
+Async<void> Streams::pass_guests(Async<void> task, std::unique_ptr<Speaking> speaking) {
   co_await std::move(task);
   speaking.reset();
 }
 
-Task<void> Streams::finish() {
+Async<void> Streams::finish() {
   for (auto& [endpoint, listener] : listeners_) accept_all(endpoint, *listener);
   // Those have been begun, and count before this goes on.
   co_await asio::post(kAwait);
@@ -160,7 +160,7 @@ Task<void> Streams::finish() {
   crowd_->silent = nullptr;
 }
 
-Task<void> Streams::serve(Fd guest, Endpoint endpoint, std::shared_ptr<Upstream> upstream) {
+Async<void> Streams::serve(Fd guest, Endpoint endpoint, std::shared_ptr<Upstream> upstream) {
   auto speaking = std::make_unique<Speaking>(crowd_);
   const Decision decision = judge_.decide(endpoint, Clock::now());
   send_at_once(guest.get());
@@ -195,7 +195,7 @@ Task<void> Streams::serve(Fd guest, Endpoint endpoint, std::shared_ptr<Upstream>
   }
 }
 
-Task<void> Streams::serve_published(Fd outside, std::uint16_t port) {
+Async<void> Streams::serve_published(Fd outside, std::uint16_t port) {
   Fd inside = co_await sockets_.get(AF_INET, SOCK_STREAM);
   if (!inside) co_return;
   const SocketAddress address = Endpoint{IpAddress::v4(127, 0, 0, 1), port}.to_socket_address();
@@ -212,7 +212,7 @@ Task<void> Streams::serve_published(Fd outside, std::uint16_t port) {
             pump(link, link.outside, link.guest, pipes_));
 }
 
-Task<void> Streams::sweep() {
+Async<void> Streams::sweep() {
   while (!listeners_.empty()) {
     sweep_.expires_after(kIdle / 2);
     co_await sweep_.async_wait(kAwait);

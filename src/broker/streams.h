@@ -40,13 +40,13 @@ class Streams {
 
   // Before the guest's connect goes on: opens the way outside and stands where it will
   // arrive. `patient`: the guest waits for the answer.
-  Task<Prepared> prepare(Endpoint endpoint, Way way, bool patient, Program program);
+  Async<Prepared> prepare(Endpoint endpoint, Way way, bool patient, Program program);
 
   // When the guest has ended: what it has said goes on, as far as that is quick.
-  Task<void> finish();
+  Async<void> finish();
 
   // A connection from outside to a port of the guest's.
-  Task<void> serve_published(Fd outside, std::uint16_t port);
+  Async<void> serve_published(Fd outside, std::uint16_t port);
 
  private:
   struct Listener {
@@ -78,14 +78,14 @@ class Streams {
   };
   using Listeners = std::map<Endpoint, std::shared_ptr<Listener>>;
 
-  Task<int> listen_at(Endpoint endpoint, Way way);
+  Async<int> listen_at(Endpoint endpoint, Way way);
   void accept_all(const Endpoint& endpoint, Listener& listener);
-  Task<void> pass_guests(Task<void> task, std::unique_ptr<Speaking> speaking);
-  Task<void> accept_at(Endpoint endpoint, std::shared_ptr<Listener> listener);
-  Task<void> serve(Fd guest, Endpoint endpoint, std::shared_ptr<Upstream> upstream);
+  Async<void> pass_guests(Async<void> task, std::unique_ptr<Speaking> speaking);
+  Async<void> accept_at(Endpoint endpoint, std::shared_ptr<Listener> listener);
+  Async<void> serve(Fd guest, Endpoint endpoint, std::shared_ptr<Upstream> upstream);
   std::shared_ptr<Upstream> open_outside(Endpoint endpoint, Way way);
-  Task<void> finish_connect(std::shared_ptr<Upstream> upstream);
-  Task<void> sweep();
+  Async<void> finish_connect(std::shared_ptr<Upstream> upstream);
+  Async<void> sweep();
 
   Loop& loop_;
   Judge& judge_;

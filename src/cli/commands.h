@@ -70,6 +70,11 @@ inline constexpr FlagHelp kDoctorFlags[] = {
     {"json", 0, "", "print JSON"},
 };
 
+inline constexpr FlagHelp kPythonFlags[] = {
+    {"code", 'c', "CODE", "run this"},
+    {"json", 0, "", "print the whole answer as JSON, at the end"},
+};
+
 inline constexpr FlagHelp kJsonFlag[] = {{"json", 0, "", "print JSON"}};
 inline constexpr FlagHelp kTrustFlags[] = {
     {"list", 0, "", "list the files that are trusted"},
@@ -139,6 +144,19 @@ inline constexpr Subcommand kSubcommands[] = {
              "  belljar run build\n"
              "  belljar run --network=none test -- --verbose\n",
      .offer = Offer::task},
+    {.name = "python",
+     .alias = "",
+     .usage = "[FLAGS] [-c CODE | FILE | -]",
+     .purpose = "run Python in a session",
+     .run = python,
+     .accepts = Accepts::policy,
+     .flags = kPythonFlags,
+     .more = "The value of a last expression is shown, as in a notebook.\n"
+             "\n"
+             "Examples\n"
+             "  belljar python -c '2 ** 100'\n"
+             "  belljar python --profile=restricted --json analysis.py\n",
+     .offer = Offer::file},
     {.name = "tasks",
      .alias = "",
      .usage = "[FLAGS]",

@@ -40,10 +40,8 @@ class Reader {
 
     auto own = std::ranges::find(own_, name, &Flag::name);
     if (own != own_.end()) {
-      if (own->seen != nullptr) {
-        *own->seen = true;
-        return no_value(name, value);
-      }
+      if (own->seen != nullptr) *own->seen = true;
+      if (own->value == nullptr) return no_value(name, value);
       *own->value = TRY(value_of(name, value));
       return {};
     }
@@ -67,6 +65,14 @@ class Reader {
   }
 
   Status read_letter(std::string_view argument) {
+    for (const Flag& own : own_) {
+      if (own.letter == 0 || own.value == nullptr || argument[1] != own.letter) continue;
+      std::optional<std::string_view> value;
+      if (argument.size() > 2) value = argument.substr(2);
+      if (own.seen != nullptr) *own.seen = true;
+      *own.value = TRY(value_of(argument.substr(1, 1), value));
+      return {};
+    }
     for (const Key& key : keys()) {
       if (key.letter == 0 || argument[1] != key.letter) continue;
       std::optional<std::string_view> value;

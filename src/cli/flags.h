@@ -9,7 +9,8 @@ namespace belljar::cli {
 // A flag of one command, beside those of the policy.
 struct Flag {
   std::string_view name;
-  std::string* value = nullptr;  // or
+  char letter = 0;               // a short form, or 0
+  std::string* value = nullptr;  // and, or
   bool* seen = nullptr;
 };
 

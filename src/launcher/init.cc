@@ -176,13 +176,29 @@ int keep_signals_inside() {
   return static_cast<int>(-restricted);
 }
 
-[[noreturn]] void become(const Init& init, const Command& command, const int* stdio_fds,
+// The descriptors that travel with a request: what the process finds as 0, 1, 2 and,
+// if there is a fourth, 3.
+struct Descriptors {
+  KernelCmsg header;
+  int fds[kMaxDescriptors];
+
+  std::size_t count() const {
+    return header.size < sizeof header ? 0 : (header.size - sizeof header) / sizeof fds[0];
+  }
+};
+
+[[noreturn]] void become(const Init& init, const Command& command, const Descriptors& given,
                          int error_fd) {
   int err = init.own_pid_namespace ? 0 : keep_signals_inside();
   long self = sys(__NR_getpid);
-  sys(__NR_setpgid, 0, 0);  // kill(0, …) must not reach the caller's group
-  for (int i = 0; i < 3; ++i)
-    if (is_failure(sys(__NR_dup3, stdio_fds[i], i, 0))) err = EBADF;
+  // kill(0, …) must not reach the caller's group.
+  if (command.spawn->owns_terminal != 0)
+    sys(__NR_setsid);
+  else
+    sys(__NR_setpgid, 0, 0);
+  for (std::size_t i = 0; i < given.count(); ++i)
+    if (is_failure(sys(__NR_dup3, given.fds[i], i, 0))) err = EBADF;
+  if (command.spawn->owns_terminal != 0) sys(__NR_ioctl, 0, TIOCSCTTY, 0);
   if (command.spawn->takes_terminal != 0) {
     int group = static_cast<int>(self);
     sys(__NR_ioctl, 0, TIOCSPGRP, &group);  // all signals are blocked, SIGTTOU too
@@ -197,7 +213,7 @@ int keep_signals_inside() {
   exit(127);
 }
 
-void spawn(Init& init, const Header& header, const Command& command, const int* stdio_fds) {
+void spawn(Init& init, const Header& header, const Command& command, const Descriptors& given) {
   Process* slot = nullptr;
   for (Process& process : init.processes)
     if (process.pid == 0) slot = &process;
@@ -206,7 +222,7 @@ void spawn(Init& init, const Header& header, const Command& command, const int* 
     return tell(Kind::failed, header.id, EAGAIN);
 
   long pid = sys(__NR_clone, SIGCHLD, 0, 0, 0, 0);
-  if (pid == 0) become(init, command, stdio_fds, pipe_fds[1]);
+  if (pid == 0) become(init, command, given, pipe_fds[1]);
   sys(__NR_close, pipe_fds[1]);
   int err = is_failure(pid) ? static_cast<int>(-pid) : 0;
   if (err == 0) {
@@ -223,7 +239,7 @@ void spawn(Init& init, const Header& header, const Command& command, const int* 
   tell(Kind::failed, header.id, static_cast<std::uint32_t>(err));
 }
 
-void handle_spawn(Init& init, const Header& header, char* payload, const int* stdio_fds) {
+void handle_spawn(Init& init, const Header& header, char* payload, const Descriptors& given) {
   const auto* request = reinterpret_cast<const Spawn*>(payload);
   const std::uint64_t pointers =
       std::uint64_t{request->paths} + request->arguments + request->variables + 5;
@@ -244,16 +260,11 @@ void handle_spawn(Init& init, const Header& header, char* payload, const int* st
       !strings.take(command.arguments, request->arguments) ||
       !strings.take(command.variables, request->variables))
     end(init);
-  spawn(init, header, command, stdio_fds);
+  spawn(init, header, command, given);
   sys(__NR_munmap, memory, size);
 }
 
 // ---- requests ---------------------------------------------------------------
-
-struct Descriptors {
-  KernelCmsg header;
-  int fds[3];
-};
 
 // The descriptors travel with the first byte of the header.
 bool receive_header(const Init& init, Header& header, Descriptors& control) {
@@ -277,9 +288,9 @@ void receive_spawn(Init& init, const Header& header, const Descriptors& control)
       sys(__NR_mmap, 0, header.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   auto* payload = reinterpret_cast<char*>(memory);
   if (is_failure(memory) || !read_fully(init, kControlFd, payload, header.size)) end(init);
-  if (control.header.size != sizeof control.header + sizeof control.fds) end(init);
-  handle_spawn(init, header, payload, control.fds);
-  for (int fd : control.fds) sys(__NR_close, fd);
+  if (control.count() < 3 || control.count() > kMaxDescriptors) end(init);
+  handle_spawn(init, header, payload, control);
+  for (std::size_t i = 0; i < control.count(); ++i) sys(__NR_close, control.fds[i]);
   sys(__NR_munmap, memory, header.size);
 }
 

@@ -82,7 +82,7 @@ class Init : public ::testing::Test {
   void send(const Header& header) { send({reinterpret_cast<const char*>(&header), sizeof header}); }
   Status spawn(const Command& command) {
     std::string request = TRY(encode_spawn(command, 1, "/", {"PATH=/usr/bin:/bin"}));
-    return send_all(control_.get(), request, &command.stdio_fds);
+    return send_all(control_.get(), request, command.stdio_fds);
   }
   // Something that must not be left behind. Its pid is known, as there is no namespace.
   pid_t start_sleeper() {
@@ -166,7 +166,7 @@ TEST_F(Init, counts_that_lie_end_it) {
   spawn.arguments = 0x7fffffff;
   std::memcpy(request.data() + sizeof(Header), &spawn, sizeof spawn);
   const std::array<int, 3> fds{0, 1, 2};
-  ASSERT_TRUE(send_all(control_.get(), request, &fds));
+  ASSERT_TRUE(send_all(control_.get(), request, fds));
   EXPECT_TRUE(ends());
 }
 
@@ -174,7 +174,7 @@ TEST_F(Init, strings_without_an_end_end_it) {
   std::string request = *encode_spawn({.arguments = {"true"}}, 1, "/", {"A=b"});
   request.back() = 'x';
   const std::array<int, 3> fds{0, 1, 2};
-  ASSERT_TRUE(send_all(control_.get(), request, &fds));
+  ASSERT_TRUE(send_all(control_.get(), request, fds));
   EXPECT_TRUE(ends());
 }
 

@@ -198,7 +198,7 @@ Result<std::unique_ptr<broker::Broker>> start_broker(const Plan& plan, const New
 
 }  // namespace
 
-void let_guest_reopen(const std::array<int, 3>& fds) {
+void let_guest_reopen(std::span<const int> fds) {
   for (int fd : fds) {
     struct stat st{};
     struct statfs fs{};
@@ -274,7 +274,7 @@ Status Jar::launch(const Plan& plan, const Command* first, const broker::OnEvent
     if (other_uid_) let_guest_reopen(stdio.fds());
     request = TRY(encode_spawn(*first, next_id_++, workdir_, environment_));
     if (request.size() <= kSendAhead) {
-      TRY(send_all(control_.get(), request, &stdio.fds()));
+      TRY(send_all(control_.get(), request, stdio.fds()));
       request.clear();
     }
   }
@@ -328,7 +328,7 @@ Status Jar::launch(const Plan& plan, const Command* first, const broker::OnEvent
     return status;
   }
   phases_->mark("init");
-  if (!request.empty()) TRY(send_all(control_.get(), request, &stdio.fds()));
+  if (!request.empty()) TRY(send_all(control_.get(), request, stdio.fds()));
   return {};
 }
 
@@ -359,14 +359,13 @@ Result<std::uint32_t> Jar::spawn(const Command& command) {
   const GuestStdio stdio = TRY(GuestStdio::of(command));
   if (other_uid_) let_guest_reopen(stdio.fds());
   std::string request = TRY(encode_spawn(command, id, workdir_, environment_));
-  TRY(send_all(control_.get(), request, &stdio.fds()));
+  TRY(send_all(control_.get(), request, stdio.fds()));
   return id;
 }
 
 Status Jar::send(Kind kind, std::uint32_t id, std::uint32_t value) {
   const protocol::Header header{kind, id, value, 0};
-  Status sent =
-      send_all(control_.get(), {reinterpret_cast<const char*>(&header), sizeof header}, nullptr);
+  Status sent = send_all(control_.get(), {reinterpret_cast<const char*>(&header), sizeof header});
   if (!sent && sent.error().err == EPIPE) return {};  // it has just ended; next_event tells
   return sent;
 }

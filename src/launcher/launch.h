@@ -7,6 +7,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,10 @@ struct Command {
   // 0, 1 and 2 are all the caller's terminal, and it is the caller's turn to use it: the
   // guest is given it. Else none of the three may be it.
   bool has_terminal = false;
-  bool leads = true;  // the jar ends when this command does
+  // 0 is a terminal that was made for this command.
+  bool owns_terminal = false;
+  int control_fd = -1;  // what it finds as descriptor 3, if anything
+  bool leads = true;    // the jar ends when this command does
   std::uint64_t signal_mask = 0;
 };
 
@@ -49,7 +53,7 @@ struct BrokerParts {
 // A pipe belongs to whoever made it, and a guest with another uid could not open
 // /dev/stdout, as scripts do. Each end in its own direction: who may write to a shared
 // pipe may not therefore read what others wrote.
-void let_guest_reopen(const std::array<int, 3>& fds);
+void let_guest_reopen(std::span<const int> fds);
 
 class Jar {
  public:

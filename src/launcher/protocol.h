@@ -6,6 +6,7 @@
 // checks what it reads, and takes the jar's end from the kernel, not from init.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace belljar::protocol {
@@ -18,7 +19,7 @@ inline constexpr int kSocketsFd = 6;     // where the broker asks for sockets, i
 
 enum class Kind : std::uint32_t {
   // to init
-  spawn,         // payload: Spawn, then strings; three descriptors travel with the header
+  spawn,         // payload: Spawn, then strings; 0, 1, 2 and maybe 3 travel with the header
   signal,        // value: the signal, for the process group of `id`
   signal_all,    // value: the signal, for everything in the jar but init
   foreground,    // give the terminal to the group of `id` and let it continue
@@ -46,8 +47,10 @@ struct Spawn {
   std::uint32_t paths;
   std::uint32_t arguments;
   std::uint32_t variables;
-  std::uint16_t takes_terminal;
-  std::uint16_t leads;  // the jar ends when this process does
+  std::uint8_t takes_terminal;
+  std::uint8_t owns_terminal;  // 0 is a terminal made for it: it leads a session there
+  std::uint8_t leads;          // the jar ends when this process does
+  std::uint8_t unused;
 };
 
 // On kSocketsFd. The answer is one byte with the descriptors, or 0 bytes of them: none
@@ -57,6 +60,8 @@ struct SocketRequest {
   std::int32_t type;
 };
 inline constexpr int kSocketsAtOnce = 4;
+
+inline constexpr std::size_t kMaxDescriptors = 4;  // of a command
 
 inline constexpr std::uint32_t kMaxPayload = 8U << 20;  // the kernel's own limit is 6 MiB
 

@@ -54,7 +54,9 @@ Result<std::string> encode_spawn(const Command& command, std::uint32_t id,
                         .arguments = static_cast<std::uint32_t>(command.arguments.size()),
                         .variables = static_cast<std::uint32_t>(environment.size()),
                         .takes_terminal = command.has_terminal,
-                        .leads = command.leads};
+                        .owns_terminal = command.owns_terminal,
+                        .leads = command.leads,
+                        .unused = 0};
   std::string payload;
   append(payload, &spawn, sizeof spawn);
   const std::string& folder = command.folder.empty() ? workdir : command.folder;
@@ -74,26 +76,26 @@ Result<std::string> encode_spawn(const Command& command, std::uint32_t id,
   return bytes + payload;
 }
 
-Status send_all(int socket_fd, std::string_view bytes, const std::array<int, 3>* fds) {
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof *fds)] = {};
+Status send_all(int socket_fd, std::string_view bytes, std::span<const int> fds) {
+  alignas(cmsghdr) char control[CMSG_SPACE(protocol::kMaxDescriptors * sizeof(int))] = {};
   while (!bytes.empty()) {
     iovec part{const_cast<char*>(bytes.data()), bytes.size()};
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
-    if (fds != nullptr) {
+    if (!fds.empty()) {
       message.msg_control = control;
-      message.msg_controllen = sizeof control;
+      message.msg_controllen = CMSG_SPACE(fds.size_bytes());
       cmsghdr* rights = CMSG_FIRSTHDR(&message);
       rights->cmsg_level = SOL_SOCKET;
       rights->cmsg_type = SCM_RIGHTS;
-      rights->cmsg_len = CMSG_LEN(sizeof *fds);
-      std::memcpy(CMSG_DATA(rights), fds->data(), sizeof *fds);
+      rights->cmsg_len = CMSG_LEN(fds.size_bytes());
+      std::memcpy(CMSG_DATA(rights), fds.data(), fds.size_bytes());
     }
     ssize_t n = retry([&] { return ::sendmsg(socket_fd, &message, MSG_NOSIGNAL); });
     if (n < 0) return fail("send to init", errno);
     bytes.remove_prefix(static_cast<std::size_t>(n));
-    fds = nullptr;
+    fds = {};
   }
   return {};
 }

@@ -1,6 +1,7 @@
 // A spawn request as init reads it.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "launcher/launch.h"
@@ -17,7 +18,7 @@ Result<std::string> encode_spawn(const Command& command, std::uint32_t id,
 std::vector<std::string> overlay(std::vector<std::string> variables,
                                  const std::vector<std::string>& over);
 
-// Sends bytes, with three descriptors on the first of them if given.
-Status send_all(int socket_fd, std::string_view bytes, const std::array<int, 3>* fds);
+// Sends bytes, with descriptors on the first of them if given.
+Status send_all(int socket_fd, std::string_view bytes, std::span<const int> fds = {});
 
 }  // namespace belljar::launcher

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 
 namespace belljar::launcher {
@@ -15,8 +16,9 @@ bool is_terminal_of_this_session(int fd) { return ::tcgetpgrp(fd) >= 0; }
 
 Result<GuestStdio> GuestStdio::of(const Command& command) {
   GuestStdio stdio;
-  stdio.fds_ = command.stdio_fds;
-  if (command.has_terminal) return stdio;
+  std::ranges::copy(command.stdio_fds, stdio.fds_.begin());
+  if (command.control_fd >= 0) stdio.fds_[stdio.count_++] = command.control_fd;
+  if (command.has_terminal || command.owns_terminal) return stdio;
   for (std::size_t i = 0; i < 3; ++i) {
     int& fd = stdio.fds_[i];
     if (!is_terminal_of_this_session(fd)) continue;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 
 #include "base/fd.h"
 #include "launcher/launch.h"
@@ -20,10 +21,12 @@ namespace belljar::launcher {
 class GuestStdio {
  public:
   static Result<GuestStdio> of(const Command& command);
-  const std::array<int, 3>& fds() const { return fds_; }
+  // 0, 1, 2, and what is to be 3 if the command has that.
+  std::span<const int> fds() const { return {fds_.data(), count_}; }
 
  private:
-  std::array<int, 3> fds_{};
+  std::array<int, protocol::kMaxDescriptors> fds_{};
+  std::size_t count_ = 3;
   std::array<Fd, 3> own_;
 };
 

@@ -28,6 +28,10 @@ const char* limit_behind(Reason reason) {
   }
 }
 
+microseconds cpu_time(Jar& jar) {
+  return jar.watchdog() ? jar.watchdog()->cpu_time() : jar.group().cpu_time();
+}
+
 }  // namespace
 
 std::optional<milliseconds> LimitWatch::every(const Jar& jar) const {
@@ -48,12 +52,17 @@ std::optional<Reason> LimitWatch::look(Jar& jar) {
     if (used > limit) return Reason::out_of_memory;
   }
   if (!limits_.cpu_secs) return std::nullopt;
-  const microseconds used = watchdog != nullptr ? watchdog->cpu_time() : jar.group().cpu_time();
+  const microseconds used = cpu_time(jar) - cpu_before_;
   // Twice, because a process that ends while the watchdog adds up may be counted with
   // who waited for it as well.
   const bool before =
       std::exchange(cpu_limit_passed_, used > std::chrono::seconds(*limits_.cpu_secs));
   return before && cpu_limit_passed_ ? std::optional(Reason::cpu_limit) : std::nullopt;
+}
+
+void LimitWatch::renew_cpu(Jar& jar) {
+  if (limits_.cpu_secs && every(jar)) cpu_before_ = cpu_time(jar);
+  cpu_limit_passed_ = false;
 }
 
 void judge(Outcome& outcome, std::optional<int> known_status, const cgroup::Group* group) {

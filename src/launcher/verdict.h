@@ -20,6 +20,8 @@ class LimitWatch {
   std::optional<std::chrono::milliseconds> every(const Jar& jar) const;
   // The limit that was passed, if one was.
   std::optional<Reason> look(Jar& jar);
+  // CPU time counts anew from here.
+  void renew_cpu(Jar& jar);
   std::uint64_t peak_memory_kb() const { return peak_memory_kb_; }
 
  private:
@@ -28,6 +30,7 @@ class LimitWatch {
   std::chrono::steady_clock::time_point looked_ = std::chrono::steady_clock::now();
   std::uint64_t peak_memory_kb_ = 0;
   bool cpu_limit_passed_ = false;  // at the last look
+  std::chrono::microseconds cpu_before_{};
 };
 
 // Fills in what ended a command. No status: its jar was ended by us, or from outside.

@@ -165,11 +165,17 @@ std::chrono::microseconds Group::cpu_time() const {
   return std::chrono::microseconds(dir_ ? counter(path_ + "/cpu.stat", "usage_usec") : 0);
 }
 
-std::optional<std::uint64_t> Group::peak_memory_kb() const {
+std::optional<std::uint64_t> Group::kilobytes(const char* file) const {
   if (!dir_) return std::nullopt;
-  std::optional<std::string> text = read_text(path_ + "/memory.peak");  // Linux 5.19
+  std::optional<std::string> text = read_text(path_ + file);
   if (!text) return std::nullopt;
   return std::strtoull(text->c_str(), nullptr, 10) / 1024;
+}
+
+std::optional<std::uint64_t> Group::memory_kb() const { return kilobytes("/memory.current"); }
+
+std::optional<std::uint64_t> Group::peak_memory_kb() const {
+  return kilobytes("/memory.peak");  // Linux 5.19
 }
 
 }  // namespace belljar::cgroup

@@ -43,10 +43,13 @@ class Group {
   void kill() const;           // everything inside, at once
   bool out_of_memory() const;  // the kernel killed the jar for its memory
   bool pids_limit_hit() const;
+  std::optional<std::uint64_t> memory_kb() const;
   std::optional<std::uint64_t> peak_memory_kb() const;
   std::chrono::microseconds cpu_time() const;  // of all that ever ran inside
 
  private:
+  std::optional<std::uint64_t> kilobytes(const char* file) const;
+
   std::string path_;
   Fd dir_;
 };

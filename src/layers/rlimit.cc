@@ -56,7 +56,7 @@ Plan resolve(const Policy& policy, bool own_count) {
   add(RLIMIT_DATA, megabytes(limits.memory_mb));
   add(RLIMIT_FSIZE, megabytes(limits.file_sz_mb));
   add(RLIMIT_NOFILE, limits.open_fds);
-  add(RLIMIT_CPU, limits.cpu_secs, kCpuGraceSecs);
+  if (!limits.cpu_renews) add(RLIMIT_CPU, limits.cpu_secs, kCpuGraceSecs);
   add(RLIMIT_CORE, 0);
   // The jar's init is one more. Without a count of the jar's own the limit is
   // headroom above what the user runs already.

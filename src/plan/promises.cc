@@ -173,6 +173,8 @@ class Judge {
            kGetCgroup);
     else
       keep(Promise::limits, std::move(layers));
+    if (!summed && limits.cpu_secs && limits.cpu_renews)
+      lose(Promise::limits, true, "nothing counts the CPU time of a call", kGetCgroup);
     if (!plan_.watchdog) return;
     if (limits.memory_mb && !plan_.no_memfd)
       lose(Promise::limits, false,

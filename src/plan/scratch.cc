@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/remove_tree.h"
+
 namespace belljar {
 namespace {
 
@@ -22,7 +24,7 @@ void remove_stale() {
     const bool ours =
         ::lstat(entry.path().c_str(), &st) == 0 && st.st_uid == ::geteuid() && S_ISDIR(st.st_mode);
     if (pid > 0 && ours && ::access(("/proc/" + std::to_string(pid)).c_str(), F_OK) < 0)
-      std::filesystem::remove_all(entry.path(), ignored);
+      remove_tree(entry.path());
   }
 }
 

@@ -259,7 +259,7 @@ Why weaker_needs(const Policy& before, const Policy& after) {
                                 home, home_dir, home_inside, cache_dir, private_tmp, tmp_dir,
                                 credentials] = files;
   [[maybe_unused]] const auto& [everything, pass, set, system_path_only] = environment;
-  [[maybe_unused]] const auto& [memory, cpu, procs, fds, file_size, timeout] = limits;
+  [[maybe_unused]] const auto& [memory, cpu, cpu_renews, procs, fds, file_size, timeout] = limits;
 }
 
 }  // namespace

@@ -18,7 +18,7 @@
 #include "launcher/join.h"
 #include "launcher/joiner_image.h"
 #include "launcher/program.h"
-#include "session/warm_source.h"
+#include "session/sources.h"
 
 namespace belljar::session {
 namespace {

@@ -89,7 +89,7 @@ def test_version():
     [
         ([], "no command"),
         (["exce"], "did you mean belljar exec?"),
-        (["python3", "x.py"], "belljar exec -- python3"),
+        (["node", "x.js"], "belljar exec -- node"),
         (["--nope", "exec"], "--nope"),
         (["exec", "--quite", "--", "true"], "did you mean --quiet?"),
         (["exec", "-t", "--", "true"], "unknown flag -t"),

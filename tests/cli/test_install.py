@@ -50,7 +50,7 @@ def test_the_program_runs(prefix, tmp_path):
 def test_there_is_one_library_and_the_public_headers(prefix):
     assert [path.name for path in prefix.rglob("*.a")] == ["libbelljar.a"]
     headers = {path.name for path in (prefix / "include/belljar").iterdir()}
-    assert headers == {"belljar.h", "caller.h", "error.h", "outcome.h", "policy.h"}
+    assert headers == {"belljar.h", "caller.h", "error.h", "outcome.h", "policy.h", "session.h"}
     assert [path.name for path in (prefix / "include").iterdir()] == ["belljar"]
 
 

@@ -1,4 +1,4 @@
-// The broker's loop: one thread, coroutines, no exceptions. A Stream is a descriptor that
+// The event loop: one thread, coroutines, no exceptions. A Stream is a descriptor that
 // coroutines can wait for; they make the system calls themselves.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 #include "base/fd.h"
 
-namespace belljar::broker {
+namespace belljar {
 
 namespace asio = boost::asio;
 
@@ -22,25 +22,27 @@ using Loop = asio::io_context;
 using Stream = asio::posix::stream_descriptor;
 using Clock = std::chrono::steady_clock;
 template <class T = void>
-using Task = asio::awaitable<T>;
+using Async = asio::awaitable<T>;
 
 inline constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 
 // False: the stream was cancelled.
-Task<bool> readable(Stream& stream);
-Task<bool> writable(Stream& stream);
+Async<bool> readable(Stream& stream);
+Async<bool> writable(Stream& stream);
 
-void begin(Loop& loop, Task<void> task);
+void begin(Loop& loop, Async<void> task);
 
 // Something that coroutines wait for until another says that it has changed.
 class Signal {
  public:
   explicit Signal(Loop& loop) : timer_(loop, Clock::time_point::max()) {}
   void raise() { timer_.expires_at(Clock::time_point::max()); }  // wakes who waits
-  Task<void> wait();
+  Async<void> wait();
+  // For one that waits alone. False: nothing has been raised until then.
+  Async<bool> wait_until(Clock::time_point time);
 
  private:
   asio::steady_timer timer_;
 };
 
-}  // namespace belljar::broker
+}  // namespace belljar

@@ -1,0 +1,126 @@
+// Sessions: persistent Python and shell in one jar.
+//
+// What a session is asked for and what it answers: plain values. A guest can put anything
+// into its own answers (it has the interpreter in its hands), and nothing into anybody
+// else's.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "belljar/policy.h"
+
+namespace belljar {
+
+struct SessionSettings {
+  std::string python = "python3";  // a name in the guest's PATH, or a path
+  std::string shell = "bash";
+  std::chrono::milliseconds python_timeout = std::chrono::seconds(60);
+  std::chrono::milliseconds shell_timeout = std::chrono::seconds(600);
+  std::chrono::milliseconds max_timeout = std::chrono::seconds(600);  // that a call may ask for
+  std::chrono::milliseconds grace = std::chrono::seconds(3);  // between asking to stop and killing
+  std::string workdir;  // that all sessions share; empty: each has a fresh one
+  std::chrono::milliseconds idle = std::chrono::hours(1);  // after which a session is ended
+  std::chrono::milliseconds reap_every = std::chrono::minutes(5);
+  std::size_t max_sessions = 64;
+  std::optional<std::uint64_t> max_total_memory_mb;   // of all sessions together
+  std::size_t max_output = std::size_t{1} << 20;      // kept of each stream of a call
+  std::size_t max_file = std::size_t{1} << 20;        // of a file whose content is returned
+  std::size_t max_file_total = std::size_t{8} << 20;  // of all of a call
+  std::vector<std::string> preload = {"numpy", "pandas", "matplotlib.pyplot"};  // if installed
+  bool operator==(const SessionSettings&) const = default;
+};
+
+enum class CallStatus {
+  success,
+  error,    // an exception, an exit code, a worker that died
+  timeout,  // its time was over
+};
+std::string_view name(CallStatus status);
+
+// A representation of a value: a MIME type and the value in it. Images are base64.
+using Representations = std::vector<std::pair<std::string, std::string>>;
+
+struct Exception {
+  std::string type;
+  std::string message;
+  std::string traceback;
+  bool operator==(const Exception&) const = default;
+};
+
+// A file of the workdir that is new or has changed.
+struct SessionFile {
+  std::string name;  // relative to the workdir
+  std::uint64_t size = 0;
+  std::string mime;
+  bool has_content = false;  // it was small enough
+  bool is_text = false;      // else `content` is bytes
+  std::string content;
+  bool operator==(const SessionFile&) const = default;
+};
+
+// What every call says about how it went.
+struct CallReport {
+  CallStatus status = CallStatus::success;
+  std::string out, err;                    // UTF-8; head and tail where it was too much
+  std::uint64_t out_cut = 0, err_cut = 0;  // bytes left out of those
+  std::vector<SessionFile> files;
+  bool more_files = false;  // than are listed
+  std::string working_directory;
+  std::chrono::microseconds time{};
+  bool interrupted = false;  // it was asked to stop
+  bool killed = false;       // it did not, and was made to
+  bool state_lost = false;   // the next call finds a fresh interpreter or shell
+  std::vector<std::string> limits_hit;
+  std::vector<std::string> notes;  // what else a person should know: a fresh start, a death
+};
+
+struct PythonResult : CallReport {
+  std::optional<Exception> exception;
+  std::optional<std::string> result;  // repr of the last expression
+  std::string result_type;
+  Representations result_data;
+  std::vector<Representations> displays;
+  std::vector<std::string> images;        // PNG in base64
+  std::vector<std::string> video_frames;  // the same
+};
+
+enum class OutputStream { out, err };
+// Hears output while it comes, as bytes.
+using OnOutput = std::function<void(OutputStream, std::string_view)>;
+
+struct PythonCall {
+  std::string code;
+  std::optional<std::chrono::milliseconds> timeout;
+  std::vector<std::string> outputs;  // files to return even if they have not changed
+  OnOutput on_output;
+};
+
+struct ShellCall {
+  std::vector<std::string> commands;
+  bool one_shot = false;  // in a shell of its own, whose state nobody keeps
+  std::optional<std::chrono::milliseconds> timeout;  // of all of them together
+  std::optional<std::size_t> max_output;
+  std::vector<std::string> outputs;
+  OnOutput on_output;
+};
+
+struct RunCommand {
+  std::string command;
+  std::optional<int> exit_code;  // none: it was not run to its end
+  bool operator==(const RunCommand&) const = default;
+};
+
+struct ShellResult : CallReport {
+  std::vector<RunCommand> commands;
+  int exit_code = 0;  // of the last that ran; 124 at a timeout, 128 + signal
+};
+
+}  // namespace belljar

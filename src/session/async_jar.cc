@@ -1,0 +1,158 @@
+#include "session/async_jar.h"
+
+#include <csignal>
+
+#include "session/descendants.h"
+
+namespace belljar::session {
+namespace {
+
+using protocol::Kind;
+using std::chrono::milliseconds;
+
+// How often the limits of a jar are looked at in which no call runs: there may be hundreds.
+constexpr milliseconds kIdleTick{1000};
+
+// The loop closes what it waits for, and these descriptors are the jar's.
+Result<Fd> another(int fd) {
+  Fd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!copy) return fail("watch a jar", errno, "raise the limit on open files (ulimit -n)");
+  return copy;
+}
+
+}  // namespace
+
+AsyncJar::AsyncJar(Loop& loop, launcher::Started started)
+    : loop_(loop),
+      plan_(std::move(started.plan)),
+      jar_(std::move(started.jar)),
+      watch_(plan_.policy.limits),
+      control_(loop),
+      pidfd_(loop),
+      tick_(loop) {}
+
+Result<std::shared_ptr<AsyncJar>> AsyncJar::start(Loop& loop, const Policy& policy,
+                                                  const Caller& caller, Host& host) {
+  launcher::Started started =
+      TRY(launcher::start(policy, caller, host, nullptr, [](const Plan&) -> Status { return {}; }));
+  std::shared_ptr<AsyncJar> jar(new AsyncJar(loop, std::move(started)));
+  jar->control_.assign(TRY(another(jar->jar_.control_fd())).release());
+  jar->pidfd_.assign(TRY(another(jar->jar_.init_pidfd())).release());
+  belljar::begin(loop, hear(jar));
+  belljar::begin(loop, watch_end(jar));
+  belljar::begin(loop, watch_limits(jar));
+  return jar;
+}
+
+Result<std::shared_ptr<Process>> AsyncJar::spawn(launcher::Command command) {
+  if (ended_) return fail("the jar has ended");
+  command.leads = false;
+  const std::uint32_t id = TRY(jar_.spawn(command));
+  auto process = std::make_shared<Process>(loop_, id);
+  processes_.emplace(id, process);
+  return process;
+}
+
+void AsyncJar::signal(const Process& process, int signal) {
+  // A failure means that the jar is ending, which the loop will see.
+  if (!ended_ && !process.ended()) (void)jar_.signal(process.id, signal);
+}
+
+void AsyncJar::kill_descendants(const Process& process, std::uint64_t since) {
+  if (!ended_ && !process.ended() && process.pid > 0)
+    session::kill_descendants(jar_.init_pid(), process.pid, since);
+}
+
+void AsyncJar::act_on(const launcher::Event& event) {
+  auto found = processes_.find(event.id);
+  if (found == processes_.end()) return;
+  const std::shared_ptr<Process> process = found->second;
+  if (event.kind == Kind::started) process->pid = static_cast<pid_t>(event.value);
+  if (event.kind == Kind::exited) process->status = static_cast<int>(event.value);
+  if (event.kind == Kind::failed) process->exec_error = static_cast<int>(event.value);
+  if (process->ended()) processes_.erase(found);
+  process->changed.raise();
+}
+
+void AsyncJar::take_events() {
+  while (!ended_) {
+    Result<std::optional<launcher::Event>> event = jar_.next_event();
+    if (!event) return end_for(std::nullopt);  // init was made to say nonsense
+    if (!*event) return;
+    act_on(**event);
+  }
+}
+
+Async<void> AsyncJar::hear(std::shared_ptr<AsyncJar> self) {
+  while (!self->ended_) {
+    const bool waited = co_await readable(self->control_);
+    if (!waited) co_return;
+    self->take_events();
+    if (self->jar_.has_ended()) self->end_for(std::nullopt);
+  }
+}
+
+Async<void> AsyncJar::watch_end(std::shared_ptr<AsyncJar> self) {
+  const bool waited = co_await readable(self->pidfd_);
+  if (!waited) co_return;
+  self->take_events();
+  self->end_for(std::nullopt);
+}
+
+Async<void> AsyncJar::watch_limits(std::shared_ptr<AsyncJar> self) {
+  const std::optional<milliseconds> every = self->watch_.every(self->jar_);
+  if (!every) co_return;
+  while (!self->ended_) {
+    self->tick_.expires_after(self->calls_ > 0 ? *every : kIdleTick);
+    co_await self->tick_.async_wait(kAwait);  // early, when a call begins
+    if (self->ended_) co_return;
+    const std::optional<Reason> passed = self->watch_.look(self->jar_);
+    if (!passed) continue;
+    if (*passed == Reason::cpu_limit && self->calls_ > 0) {
+      self->out_of_cpu_ = true;
+      for (auto& [id, process] : self->processes_) process->changed.raise();
+    } else {
+      self->end_for(passed);
+    }
+  }
+}
+
+void AsyncJar::begin_call() {
+  if (calls_++ > 0 || ended_) return;
+  watch_.renew_cpu(jar_);
+  out_of_cpu_ = false;
+  tick_.cancel();
+}
+
+void AsyncJar::end_call() {
+  if (--calls_ > 0 || ended_) return;
+  watch_.renew_cpu(jar_);
+  out_of_cpu_ = false;
+}
+
+std::uint64_t AsyncJar::memory_kb() {
+  if (ended_) return 0;
+  if (jar_.has_watchdog()) return jar_.watchdog()->memory_bytes(0) / 1024;
+  return jar_.group().memory_kb().value_or(0);
+}
+
+void AsyncJar::end() { end_for(std::nullopt); }
+
+void AsyncJar::end_for(std::optional<Reason> reason) {
+  if (ended_) return;
+  ended_ = true;
+  ended_by_ = reason;
+  jar_.end();
+  if (!ended_by_ && jar_.group().out_of_memory()) ended_by_ = Reason::out_of_memory;
+  jar_.release_group();
+  boost::system::error_code ignored;  // closing cannot fail in a way that matters
+  control_.close(ignored);
+  pidfd_.close(ignored);
+  tick_.cancel();
+  for (auto& [id, process] : std::exchange(processes_, {})) {
+    if (!process->ended()) process->status = SIGKILL;
+    process->changed.raise();
+  }
+}
+
+}  // namespace belljar::session

@@ -1,0 +1,82 @@
+// AsyncJar: a jar on the event loop. It hears what init says, looks after the limits, and
+// tells whoever started a process when that has ended.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "base/loop.h"
+#include "launcher/start.h"
+#include "launcher/verdict.h"
+
+namespace belljar::session {
+
+// A process that was spawned into a jar.
+struct Process {
+  Process(Loop& loop, std::uint32_t number) : id(number), changed(loop) {}
+  bool ended() const { return status.has_value() || exec_error != 0; }
+
+  const std::uint32_t id;
+  pid_t pid = 0;              // inside, once it has started
+  std::optional<int> status;  // as wait(2) tells it
+  int exec_error = 0;         // it could not be executed
+  Signal changed;             // any of this, or a limit of the jar
+};
+
+class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
+ public:
+  // Blocks for the milliseconds that a launch takes.
+  static Result<std::shared_ptr<AsyncJar>> start(Loop& loop, const Policy& policy,
+                                                 const Caller& caller, Host& host);
+  AsyncJar(const AsyncJar&) = delete;
+  AsyncJar& operator=(const AsyncJar&) = delete;
+  ~AsyncJar() = default;
+
+  Result<std::shared_ptr<Process>> spawn(launcher::Command command);
+  // To its group. Nothing happens if it has ended.
+  void signal(const Process& process, int signal);
+
+  // SIGKILL to what it has started at this process_clock() or later.
+  void kill_descendants(const Process& process, std::uint64_t since);
+
+  bool alive() const { return !ended_; }
+  // Why it has ended, where it was a limit.
+  std::optional<Reason> ended_by() const { return ended_by_; }
+  // Ends everything inside.
+  void end();
+
+  // A call begins or ends: CPU time counts anew. Between calls limits are looked at less often.
+  void begin_call();
+  void end_call();
+  // The call has used up its CPU time. The jar lives on: who made the call ends it.
+  bool out_of_cpu() const { return out_of_cpu_; }
+
+  Loop& loop() { return loop_; }
+  const Plan& plan() const { return plan_; }
+  std::uint64_t memory_kb();
+
+ private:
+  AsyncJar(Loop& loop, launcher::Started started);
+  static Async<void> hear(std::shared_ptr<AsyncJar> self);
+  static Async<void> watch_end(std::shared_ptr<AsyncJar> self);
+  static Async<void> watch_limits(std::shared_ptr<AsyncJar> self);
+  void take_events();
+  void act_on(const launcher::Event& event);
+  void end_for(std::optional<Reason> reason);
+
+  Loop& loop_;
+  Plan plan_;
+  launcher::Jar jar_;
+  launcher::LimitWatch watch_;
+  Stream control_;
+  Stream pidfd_;
+  asio::steady_timer tick_;
+  std::map<std::uint32_t, std::shared_ptr<Process>> processes_;
+  int calls_ = 0;
+  bool out_of_cpu_ = false;
+  bool ended_ = false;
+  std::optional<Reason> ended_by_;
+};
+
+}  // namespace belljar::session

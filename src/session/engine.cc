@@ -1,0 +1,196 @@
+#include "session/engine.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/remove_tree.h"
+#include "plan/scratch.h"
+
+namespace belljar::session {
+namespace {
+
+constexpr std::size_t kMaxId = 128;
+constexpr std::size_t kMaxReaped = 10'000;  // remembered, so that their next call can say so
+
+// An id is a name and nothing else; it never becomes a part of a path.
+Status check_id(const std::string& id) {
+  auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.' || c == ':';
+  };
+  if (id.empty() || id.size() > kMaxId || !std::ranges::all_of(id, allowed))
+    return fail("this is no session id", 0, "up to 128 letters, digits and - _ . :");
+  return {};
+}
+
+Result<std::string> random_id() {
+  std::array<unsigned char, 16> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    return fail("getrandom", errno);
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string id = "s_";
+  for (unsigned char byte : bytes) {
+    id.push_back(kDigits[byte >> 4U]);
+    id.push_back(kDigits[byte & 0xfU]);
+  }
+  return id;
+}
+
+}  // namespace
+
+// Looks from time to time for sessions that nobody uses. It outlives the engine by the
+// moment that the loop needs to wake it.
+struct Engine::Reaper {
+  Reaper(Loop& loop, Engine& its_engine) : timer(loop), engine(&its_engine) {}
+  asio::steady_timer timer;
+  Engine* engine;
+
+  static Async<void> run(std::shared_ptr<Reaper> self) {
+    while (self->engine != nullptr) {
+      self->timer.expires_after(self->engine->common_.settings.reap_every);
+      co_await self->timer.async_wait(kAwait);
+      if (self->engine != nullptr) self->engine->reap();
+    }
+  }
+};
+
+Engine::Engine(Loop& loop, Policy policy, Caller caller, SessionSettings settings,
+               std::string folder)
+    : common_{.loop = loop,
+              .caller = std::move(caller),
+              .host = assume_host(),
+              .settings = std::move(settings)},
+      policy_(std::move(policy)),
+      folder_(std::move(folder)),
+      reaper_(std::make_shared<Reaper>(loop, *this)) {}
+
+Result<std::unique_ptr<Engine>> Engine::make(Loop& loop, Policy policy, Caller caller,
+                                             SessionSettings settings) {
+  if (policy.mode == Mode::off)
+    return fail("sessions are not run without a sandbox", 0, "take --sandbox=off away");
+  std::string folder = TRY(make_scratch_folder());
+  std::unique_ptr<Engine> engine(new Engine(loop, std::move(policy), std::move(caller),
+                                            std::move(settings), std::move(folder)));
+  begin(loop, Reaper::run(engine->reaper_));
+  return engine;
+}
+
+Engine::~Engine() {
+  reaper_->engine = nullptr;
+  reaper_->timer.cancel();
+  for (auto& [id, session] : sessions_) session->end();
+  sessions_.clear();
+  remove_tree(folder_);
+}
+
+// ---- sessions -----------------------------------------------------------------
+
+Status Engine::check_room() {
+  const SessionSettings& settings = common_.settings;
+  if (sessions_.size() >= settings.max_sessions)
+    return fail("there are " + std::to_string(sessions_.size()) + " sessions, the most allowed", 0,
+                "close one, or raise max_sessions in [session]");
+  if (!settings.max_total_memory_mb) return {};
+  std::uint64_t used_kb = 0;
+  for (auto& [id, session] : sessions_) used_kb += session->memory_kb();
+  if (used_kb / 1024 >= *settings.max_total_memory_mb)
+    return fail(
+        "the sessions use " + std::to_string(used_kb / 1024) + " MB together, the most allowed", 0,
+        "close one, or raise max_total_memory_mb in [session]");
+  return {};
+}
+
+Result<std::shared_ptr<Session>> Engine::make_session(const std::string& id, Policy policy) {
+  TRY(check_id(id));
+  TRY(check_room());
+  std::shared_ptr<Session> session =
+      TRY(Session::make(common_, id, std::move(policy), folder_ + "/" + std::to_string(++made_)));
+  if (reaped_.erase(id) > 0)
+    session->note("the session had been idle and was ended; this is a fresh one");
+  sessions_.emplace(id, session);
+  return session;
+}
+
+Result<std::string> Engine::open(const std::string& id, std::optional<Policy> policy) {
+  const std::string name = id.empty() ? TRY(random_id()) : id;
+  if (sessions_.contains(name)) return fail("there is a session " + name + " already");
+  TRY(make_session(name, policy.value_or(policy_)));
+  return name;
+}
+
+Result<std::shared_ptr<Session>> Engine::find_or_open(const std::string& id) {
+  const auto found = sessions_.find(id);
+  if (found != sessions_.end()) return found->second;
+  return make_session(id, policy_);
+}
+
+Result<Engine::Sessions::iterator> Engine::find(const std::string& id) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return fail("there is no such session");
+  return found;
+}
+
+std::vector<SessionInfo> Engine::list() {
+  std::vector<SessionInfo> infos;
+  for (const auto& [id, session] : sessions_) {
+    const auto idle = session->busy() ? Clock::duration{} : Clock::now() - session->last_used();
+    infos.push_back({.id = id,
+                     .busy = session->busy(),
+                     .idle = std::chrono::duration_cast<std::chrono::milliseconds>(idle),
+                     .memory_kb = session->memory_kb()});
+  }
+  return infos;
+}
+
+Status Engine::close(const std::string& id) {
+  const auto found = TRY(find(id));
+  const std::shared_ptr<Session> session = found->second;
+  sessions_.erase(found);
+  session->end();
+  return {};
+}
+
+Status Engine::interrupt(const std::string& id) {
+  TRY(find(id))->second->interrupt();
+  return {};
+}
+
+// ---- calls --------------------------------------------------------------------
+
+Async<Result<PythonResult>> Engine::python(const std::string& id, PythonCall call) {
+  Result<std::shared_ptr<Session>> session = find_or_open(id);
+  if (!session) co_return std::unexpected(session.error());
+  co_return co_await (*session)->python(std::move(call));
+}
+
+Async<Result<ShellResult>> Engine::shell(const std::string& id, ShellCall call) {
+  Result<std::shared_ptr<Session>> session = find_or_open(id);
+  if (!session) co_return std::unexpected(session.error());
+  co_return co_await (*session)->shell(std::move(call));
+}
+
+Async<Status> Engine::reset(const std::string& id) {
+  Result<std::shared_ptr<Session>> session = find_or_open(id);
+  if (!session) co_return std::unexpected(session.error());
+  co_return co_await (*session)->reset();
+}
+
+// ---- reaping ------------------------------------------------------------------
+
+void Engine::remember_reaped(const std::string& id) {
+  if (reaped_.size() == kMaxReaped) reaped_.erase(reaped_.begin());
+  reaped_.insert(id);
+}
+
+void Engine::reap() {
+  std::erase_if(sessions_, [&](const auto& entry) {
+    const Session& session = *entry.second;
+    if (session.busy() || Clock::now() - session.last_used() < common_.settings.idle) return false;
+    remember_reaped(entry.first);
+    return true;
+  });
+}
+
+}  // namespace belljar::session

@@ -1,0 +1,60 @@
+// Engine: the sessions of a program, on one event loop. A session is made by the first
+// call that names it. Everything ends with the engine: guests and temporary folders at
+// once when it is destroyed; when its process is killed the guests at once and the
+// folders at the next start.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+
+#include "session/session.h"
+
+namespace belljar::session {
+
+struct SessionInfo {
+  std::string id;
+  bool busy = false;
+  std::chrono::milliseconds idle{};
+  std::uint64_t memory_kb = 0;
+};
+
+class Engine {
+ public:
+  static Result<std::unique_ptr<Engine>> make(Loop& loop, Policy policy, Caller caller,
+                                              SessionSettings settings);
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine();
+
+  // Without an id, one is made up. Returns it.
+  Result<std::string> open(const std::string& id = {}, std::optional<Policy> policy = {});
+  Async<Result<PythonResult>> python(const std::string& id, PythonCall call);
+  Async<Result<ShellResult>> shell(const std::string& id, ShellCall call);
+  Async<Status> reset(const std::string& id);
+  Status interrupt(const std::string& id);
+  Status close(const std::string& id);
+  std::vector<SessionInfo> list();
+
+ private:
+  struct Reaper;
+  using Sessions = std::map<std::string, std::shared_ptr<Session>>;
+
+  Engine(Loop& loop, Policy policy, Caller caller, SessionSettings settings, std::string folder);
+  Result<std::shared_ptr<Session>> find_or_open(const std::string& id);
+  Result<std::shared_ptr<Session>> make_session(const std::string& id, Policy policy);
+  Result<Sessions::iterator> find(const std::string& id);
+  Status check_room();
+  void remember_reaped(const std::string& id);
+  void reap();
+
+  Common common_;
+  Policy policy_;
+  std::string folder_;
+  Sessions sessions_;
+  std::set<std::string> reaped_;
+  std::uint64_t made_ = 0;
+  std::shared_ptr<Reaper> reaper_;
+};
+
+}  // namespace belljar::session

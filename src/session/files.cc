@@ -1,0 +1,183 @@
+#include "session/files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "base/syscall.h"
+#include "base/utf8.h"
+
+namespace belljar::session {
+namespace {
+
+constexpr std::size_t kMaxFiles = 20'000;  // looked at
+constexpr std::size_t kMaxListed = 1'000;  // returned
+constexpr int kMaxDepth = 32;
+
+// Names of folders that hold what tools made for themselves.
+constexpr std::array<std::string_view, 8> kSkipped = {
+    "__pycache__", "node_modules", "site-packages", "target",
+    "build",       "dist",         "venv",          "CMakeFiles"};
+
+struct Mime {
+  std::string_view ending, type;
+};
+constexpr Mime kMimes[] = {
+    {".csv", "text/csv"},
+    {".css", "text/css"},
+    {".gif", "image/gif"},
+    {".gz", "application/gzip"},
+    {".htm", "text/html"},
+    {".html", "text/html"},
+    {".jpeg", "image/jpeg"},
+    {".jpg", "image/jpeg"},
+    {".js", "text/javascript"},
+    {".json", "application/json"},
+    {".md", "text/markdown"},
+    {".mp3", "audio/mpeg"},
+    {".mp4", "video/mp4"},
+    {".parquet", "application/vnd.apache.parquet"},
+    {".pdf", "application/pdf"},
+    {".png", "image/png"},
+    {".py", "text/x-python"},
+    {".sh", "text/x-shellscript"},
+    {".svg", "image/svg+xml"},
+    {".tar", "application/x-tar"},
+    {".toml", "application/toml"},
+    {".tsv", "text/tab-separated-values"},
+    {".txt", "text/plain"},
+    {".wav", "audio/wav"},
+    {".webp", "image/webp"},
+    {".xml", "application/xml"},
+    {".yaml", "application/yaml"},
+    {".yml", "application/yaml"},
+    {".zip", "application/zip"},
+    {".xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"},
+};
+
+std::string mime_of(std::string_view name, bool is_text) {
+  for (const Mime& mime : kMimes)
+    if (name.ends_with(mime.ending)) return std::string(mime.type);
+  return is_text ? "text/plain" : "application/octet-stream";
+}
+
+using Dir = std::unique_ptr<DIR, int (*)(DIR*)>;
+
+Dir open_dir(int parent_fd, const char* name) {
+  const int fd =
+      ::openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return {nullptr, ::closedir};
+  DIR* dir = ::fdopendir(fd);
+  if (dir == nullptr) ::close(fd);
+  return {dir, ::closedir};
+}
+
+bool is_skipped(std::string_view name) {
+  return name.starts_with(".") || std::ranges::find(kSkipped, name) != kSkipped.end();
+}
+
+Version version_of(const struct stat& st) {
+  return {.inode = st.st_ino,
+          .size = static_cast<std::uint64_t>(st.st_size),
+          .changed_ns = st.st_ctim.tv_sec * 1'000'000'000 + st.st_ctim.tv_nsec};
+}
+
+void add_folder(Snapshot& snapshot, const Dir& dir, const std::string& prefix, int depth) {
+  std::size_t looked_at = 0;
+  while (const dirent* entry = ::readdir(dir.get())) {
+    const std::string name = entry->d_name;
+    if (is_skipped(name)) continue;
+    if (snapshot.files.size() >= kMaxFiles || ++looked_at > kMaxFiles) {
+      snapshot.more = true;
+      return;
+    }
+    struct stat st{};
+    if (::fstatat(::dirfd(dir.get()), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) < 0) continue;
+    if (S_ISREG(st.st_mode)) snapshot.files.emplace(prefix + name, version_of(st));
+    if (!S_ISDIR(st.st_mode)) continue;
+    if (depth == kMaxDepth) {
+      snapshot.more = true;
+      continue;
+    }
+    if (Dir inner = open_dir(::dirfd(dir.get()), name.c_str()))
+      add_folder(snapshot, inner, prefix + name + "/", depth + 1);
+  }
+}
+
+// Below the workdir and through no symlink, at any part of the path.
+Fd open_beneath(int workdir_fd, const std::string& path) {
+  open_how how{};
+  how.flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  return Fd(static_cast<int>(::syscall(SYS_openat2, workdir_fd, path.c_str(), &how, sizeof how)));
+}
+
+std::optional<std::string> read_content(int fd, std::size_t limit) {
+  std::string content(limit + 1, '\0');
+  std::size_t size = 0;
+  while (size < content.size()) {
+    ssize_t n = retry([&] { return ::read(fd, content.data() + size, content.size() - size); });
+    if (n < 0) return std::nullopt;
+    if (n == 0) break;
+    size += static_cast<std::size_t>(n);
+  }
+  if (size > limit) return std::nullopt;  // it grows while we read
+  content.resize(size);
+  return content;
+}
+
+std::optional<SessionFile> read_file(int workdir_fd, const std::string& name, std::size_t limit) {
+  const Fd fd = open_beneath(workdir_fd, name);
+  struct stat st{};
+  if (!fd || ::fstat(fd.get(), &st) < 0 || !S_ISREG(st.st_mode)) return std::nullopt;
+  SessionFile file{
+      .name = name, .size = static_cast<std::uint64_t>(st.st_size), .mime = {}, .content = {}};
+  if (file.size <= limit) {
+    if (std::optional<std::string> content = read_content(fd.get(), limit)) {
+      file.has_content = true;
+      file.is_text = is_utf8(*content) && content->find('\0') == content->npos;
+      file.content = std::move(*content);
+    }
+  }
+  file.mime = mime_of(name, file.is_text);
+  file.name = repair_utf8(name);
+  return file;
+}
+
+}  // namespace
+
+Snapshot take_snapshot(int workdir_fd) {
+  Snapshot snapshot;
+  if (Dir dir = open_dir(workdir_fd, ".")) add_folder(snapshot, dir, "", 0);
+  return snapshot;
+}
+
+std::vector<SessionFile> changed_files(int workdir_fd, const Snapshot& before,
+                                       const Snapshot& after,
+                                       const std::vector<std::string>& wanted,
+                                       const FileLimits& limits) {
+  std::vector<std::string> names = wanted;
+  for (const auto& [name, version] : after.files) {
+    const auto was = before.files.find(name);
+    const bool same = was != before.files.end() && was->second == version;
+    if (!same && std::ranges::find(wanted, name) == wanted.end()) names.push_back(name);
+  }
+  std::vector<SessionFile> files;
+  std::size_t room = limits.total;
+  for (const std::string& name : names) {
+    if (files.size() == kMaxListed) break;
+    std::optional<SessionFile> file = read_file(workdir_fd, name, std::min(limits.one, room));
+    if (!file) continue;
+    room -= file->content.size();
+    files.push_back(std::move(*file));
+  }
+  return files;
+}
+
+}  // namespace belljar::session

@@ -1,0 +1,119 @@
+#include "session/files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "base/remove_tree.h"
+
+namespace belljar::session {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class Files : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "belljar-files-XXXXXX";
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    workdir_ = Fd(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  }
+  void TearDown() override { remove_tree(folder_); }
+
+  void write(const std::string& name, const std::string& text) const {
+    fs::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+  }
+  Snapshot now() const { return take_snapshot(workdir_.get()); }
+  std::vector<std::string> changed_since(const Snapshot& before,
+                                         const std::vector<std::string>& wanted = {}) const {
+    std::vector<std::string> names;
+    for (const SessionFile& file : changed_files(workdir_.get(), before, now(), wanted, limits_))
+      names.push_back(file.name);
+    return names;
+  }
+
+  fs::path folder_;
+  Fd workdir_;
+  FileLimits limits_{.one = 1000, .total = 1500};
+};
+
+TEST_F(Files, that_are_new_or_changed_are_found) {
+  write("old", "1");
+  write("changes", "1");
+  const Snapshot before = now();
+  write("changes", "22");
+  write("sub/new.csv", "a,b");
+  EXPECT_THAT(changed_since(before), ElementsAre("changes", "sub/new.csv"));
+}
+
+TEST_F(Files, with_a_forged_time_are_found) {
+  write("file", "1");
+  const Snapshot before = now();
+  const fs::file_time_type time = fs::last_write_time(folder_ / "file");
+  write("file", "2");
+  fs::last_write_time(folder_ / "file", time);
+  EXPECT_THAT(changed_since(before), ElementsAre("file"));
+}
+
+TEST_F(Files, come_with_their_content_as_text_or_bytes) {
+  const Snapshot before = now();
+  write("a.json", "{}");
+  write("b.png", "\xff\x00\x01");
+  const std::vector<SessionFile> files = changed_files(workdir_.get(), before, now(), {}, limits_);
+  ASSERT_EQ(files.size(), 2U);
+  EXPECT_TRUE(files[0].is_text);
+  EXPECT_EQ(files[0].content, "{}");
+  EXPECT_EQ(files[0].mime, "application/json");
+  EXPECT_FALSE(files[1].is_text);
+  EXPECT_EQ(files[1].mime, "image/png");
+}
+
+TEST_F(Files, that_are_too_large_come_without_content) {
+  const Snapshot before = now();
+  write("a", std::string(1000, 'a'));
+  write("b", std::string(1000, 'b'));  // beyond the sum
+  write("c", std::string(1001, 'c'));
+  write("d", std::string(500, 'd'));
+  const std::vector<SessionFile> files = changed_files(workdir_.get(), before, now(), {}, limits_);
+  ASSERT_EQ(files.size(), 4U);
+  EXPECT_TRUE(files[0].has_content);
+  EXPECT_FALSE(files[1].has_content);
+  EXPECT_EQ(files[1].size, 1000U);
+  EXPECT_FALSE(files[2].has_content);
+  EXPECT_TRUE(files[3].has_content);
+}
+
+TEST_F(Files, that_lead_elsewhere_or_block_are_passed_over) {
+  const Snapshot before = now();
+  fs::create_symlink("/etc/passwd", folder_ / "link");
+  fs::create_directory_symlink("/etc", folder_ / "etc");
+  ASSERT_EQ(::mkfifo((folder_ / "fifo").c_str(), 0600), 0);
+  EXPECT_THAT(changed_since(before, {"link", "etc/passwd", "fifo", "../", "/etc/passwd",
+                                     folder_.string() + "/x", ""}),
+              IsEmpty());
+}
+
+TEST_F(Files, of_tools_are_left_out_unless_they_are_wanted) {
+  const Snapshot before = now();
+  write(".hidden", "1");
+  write("__pycache__/x.pyc", "1");
+  write("node_modules/a/index.js", "1");
+  EXPECT_THAT(changed_since(before), IsEmpty());
+  EXPECT_THAT(changed_since(before, {".hidden"}), ElementsAre(".hidden"));
+}
+
+TEST_F(Files, beyond_a_number_are_said_to_be_more) {
+  for (int i = 0; i < 20'001; ++i) write("f" + std::to_string(i), "");
+  EXPECT_TRUE(now().more);
+}
+
+}  // namespace
+}  // namespace belljar::session

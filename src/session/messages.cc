@@ -1,0 +1,109 @@
+#include "session/messages.h"
+
+#include <boost/json.hpp>
+
+#include "session/sources.h"
+
+namespace belljar::session {
+namespace {
+
+namespace json = boost::json;
+
+// Of images and of frames, in one call.
+constexpr int kMaxImages = 32;
+constexpr int kMaxVideoFrames = 64;
+constexpr int kMaxRepr = 1 << 16;
+constexpr int kDpi = 150;
+
+const json::value* find(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains(name);
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
+std::string text(const json::object& object, std::string_view name) {
+  const json::value* value = find(object, name);
+  const json::string* string = value != nullptr ? value->if_string() : nullptr;
+  return string != nullptr ? std::string(*string) : std::string();
+}
+
+std::uint64_t number(const json::object& object, std::string_view name) {
+  const json::value* value = find(object, name);
+  if (value == nullptr) return 0;
+  if (const std::int64_t* n = value->if_int64(); n != nullptr && *n > 0)
+    return static_cast<std::uint64_t>(*n);
+  return 0;
+}
+
+const json::object* part(const json::object& object, std::string_view name) {
+  const json::value* value = find(object, name);
+  return value != nullptr ? value->if_object() : nullptr;
+}
+
+Representations representations(const json::object& object) {
+  Representations result;
+  const json::object* data = part(object, "data");
+  if (data == nullptr) return result;
+  for (const auto& [mime, value] : *data) {
+    const json::string* string = value.if_string();
+    result.emplace_back(mime, string != nullptr ? std::string(*string) : json::serialize(value));
+  }
+  return result;
+}
+
+Display parse_display(const json::object& object) {
+  Display display{.id = number(object, "id"), .data = representations(object), .video_frames = {}};
+  const json::value* frames = find(object, "video_frames");
+  if (frames == nullptr || !frames->is_array()) return display;
+  for (const json::value& frame : frames->get_array())
+    if (const json::string* string = frame.if_string()) display.video_frames.emplace_back(*string);
+  return display;
+}
+
+Done parse_done(const json::object& object) {
+  Done done{.id = number(object, "id"),
+            .success = text(object, "status") == "success",
+            .exception = {},
+            .result = {},
+            .result_type = {},
+            .result_data = {}};
+  if (const json::object* exception = part(object, "exception"))
+    done.exception = Exception{.type = text(*exception, "type"),
+                               .message = text(*exception, "message"),
+                               .traceback = text(*exception, "traceback")};
+  if (const json::object* result = part(object, "result")) {
+    done.result = text(*result, "repr");
+    done.result_type = text(*result, "type");
+    done.result_data = representations(*result);
+  }
+  return done;
+}
+
+}  // namespace
+
+std::optional<Message> parse_message(std::string_view text_of_message) {
+  boost::system::error_code error;
+  const json::value value = json::parse(text_of_message, error);
+  const json::object* object = error ? nullptr : value.if_object();
+  if (object == nullptr) return std::nullopt;
+  const std::string op = text(*object, "op");
+  if (op == "ready") return Ready{.python = text(*object, "python")};
+  if (op == "display") return parse_display(*object);
+  if (op == "done") return parse_done(*object);
+  return std::nullopt;
+}
+
+std::string setup_request(std::size_t max_frame) {
+  return json::serialize(json::object{{"op", "setup"},
+                                      {"display", worker_display_source()},
+                                      {"dpi", kDpi},
+                                      {"max_repr", kMaxRepr},
+                                      {"max_frame", max_frame},
+                                      {"max_images", kMaxImages},
+                                      {"max_video_frames", kMaxVideoFrames}});
+}
+
+std::string execute_request(std::uint64_t id, std::string_view code) {
+  return json::serialize(json::object{{"op", "execute"}, {"id", id}, {"code", code}});
+}
+
+}  // namespace belljar::session

@@ -1,0 +1,40 @@
+// Messages: what a Python worker says, taken apart. The guest can forge any of them, so
+// only their form is checked here, and their sizes are bounded by their frame.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <variant>
+
+#include "belljar/session.h"
+
+namespace belljar::session {
+
+struct Ready {
+  std::string python;  // its version
+};
+
+struct Display {
+  std::uint64_t id = 0;
+  Representations data;
+  std::vector<std::string> video_frames;
+};
+
+struct Done {
+  std::uint64_t id = 0;
+  bool success = false;
+  std::optional<Exception> exception;
+  std::optional<std::string> result;
+  std::string result_type;
+  Representations result_data;
+};
+
+using Message = std::variant<Ready, Display, Done>;
+
+// nullopt: it is none.
+std::optional<Message> parse_message(std::string_view json);
+
+std::string setup_request(std::size_t max_frame);
+std::string execute_request(std::uint64_t id, std::string_view code);
+
+}  // namespace belljar::session

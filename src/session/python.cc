@@ -1,0 +1,263 @@
+#include "session/python.h"
+
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <csignal>
+
+#include "base/syscall.h"
+#include "session/sources.h"
+
+namespace belljar::session {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Of one frame. A figure is some hundred kilobytes.
+constexpr std::size_t kMaxFrame = 16 << 20;
+// Of all displays of a call.
+constexpr std::size_t kMaxDisplays = 32 << 20;
+constexpr std::size_t kMaxDisplayCount = 1000;
+// A cold start imports the standard library; a busy machine takes its time.
+constexpr milliseconds kStartTime{30'000};
+
+// Reads the worker's source from its socket. Python's own start has not looked into the
+// current folder yet, and must not: the guest may have put a json.py there.
+constexpr const char* kBoot =
+    "import sys\n"
+    "if sys.path[:1] == ['']: del sys.path[0]\n"
+    "import os\n"
+    "def read(n):\n"
+    "    data = b''\n"
+    "    while len(data) < n:\n"
+    "        part = os.read(3, n - len(data))\n"
+    "        if not part: os._exit(86)\n"
+    "        data += part\n"
+    "    return data\n"
+    "source = read(int.from_bytes(read(4), 'little'))\n"
+    "scope = {'__name__': 'belljar_worker'}\n"
+    "exec(compile(source, '<belljar>', 'exec'), scope)\n"
+    "scope['main'](3)\n";
+
+std::string how_it_ended(int status) {
+  if (WIFSIGNALED(status)) return "the interpreter was killed by " + signal_name(WTERMSIG(status));
+  return "the interpreter exited with code " + std::to_string(WEXITSTATUS(status));
+}
+
+Error not_started(const std::string& python, int err) {
+  return {.what = "start " + python + " in the jar",
+          .err = err,
+          .hint = err == ENOENT
+                      ? "install Python 3, or name one that the policy lets the guest read "
+                        "(python in [session])"
+                      : ""};
+}
+
+std::size_t size_of(const Display& display) {
+  std::size_t size = 0;
+  for (const auto& [mime, value] : display.data) size += mime.size() + value.size();
+  for (const std::string& frame : display.video_frames) size += frame.size();
+  return size;
+}
+
+}  // namespace
+
+PythonWorker::PythonWorker(std::shared_ptr<AsyncJar> jar, std::shared_ptr<Process> process,
+                           std::unique_ptr<Capture> capture, Fd control, std::size_t max_output)
+    : jar_(std::move(jar)),
+      process_(std::move(process)),
+      capture_(std::move(capture)),
+      control_(jar_->loop(), control.release()),
+      frames_(kMaxFrame),
+      max_output_(max_output) {}
+
+PythonWorker::~PythonWorker() { kill(); }
+
+Async<Result<std::shared_ptr<PythonWorker>>> PythonWorker::start(std::shared_ptr<AsyncJar> jar,
+                                                                 const SessionSettings& settings) {
+  using Started = Result<std::shared_ptr<PythonWorker>>;
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+    co_return Started(fail("socketpair", errno, "raise the limit on open files (ulimit -n)"));
+  Fd ours(ends[0]), guests(ends[1]);
+  ::fcntl(ours.get(), F_SETFL, O_NONBLOCK);  // cannot fail on a socket of our own
+  std::array<Fd, 2> outputs;
+  Result<std::unique_ptr<Capture>> capture =
+      Capture::make(jar->loop(), settings.max_output, outputs);
+  if (!capture) co_return std::unexpected(capture.error());
+  Result<Fd> null = open_path("/dev/null", O_RDONLY);
+  if (!null) co_return std::unexpected(null.error());
+
+  launcher::Command command;
+  command.arguments = {settings.python, "-c", kBoot};
+  command.stdio_fds = {null->get(), outputs[0].get(), outputs[1].get()};
+  command.control_fd = guests.get();
+  Result<std::shared_ptr<Process>> process = jar->spawn(std::move(command));
+  if (!process) co_return std::unexpected(process.error());
+  std::shared_ptr<PythonWorker> worker(new PythonWorker(
+      std::move(jar), *process, std::move(*capture), std::move(ours), settings.max_output));
+  guests.reset();
+  worker->send(frame(worker_source()) + frame(setup_request(kMaxFrame)));
+  begin(worker->jar_->loop(), read(worker));
+  begin(worker->jar_->loop(), write(worker));
+  Status ready = co_await worker->get_ready();
+  if (ready) co_return worker;
+  if ((*process)->exec_error != 0)
+    ready = std::unexpected(not_started(settings.python, (*process)->exec_error));
+  worker->kill();
+  co_return std::unexpected(ready.error());
+}
+
+Async<Status> PythonWorker::get_ready() {
+  const Clock::time_point deadline = Clock::now() + kStartTime;
+  while (!ready_ && alive() && Clock::now() < deadline)
+    co_await process_->changed.wait_until(deadline);
+  if (ready_) co_return Status();
+  const std::string said = capture_->take().err.text();
+  co_return fail("start the Python worker: " + (said.empty() ? "it does not answer" : said));
+}
+
+// ---- the wire -----------------------------------------------------------------
+
+Async<void> PythonWorker::read(std::shared_ptr<PythonWorker> self) {
+  constexpr std::size_t kChunk = 64 << 10;
+  std::string chunk(kChunk, '\0');
+  while (!self->broken_) {
+    const bool waited = co_await readable(self->control_);
+    if (!waited) break;
+    ssize_t n =
+        retry([&] { return ::read(self->control_.native_handle(), chunk.data(), chunk.size()); });
+    if (n < 0 && errno == EAGAIN) continue;
+    if (n <= 0) break;
+    self->take(std::string_view(chunk).substr(0, static_cast<std::size_t>(n)));
+  }
+  self->kill();
+}
+
+Async<void> PythonWorker::write(std::shared_ptr<PythonWorker> self) {
+  while (!self->outbox_.empty() && !self->broken_) {
+    const std::string& bytes = self->outbox_;
+    ssize_t n = retry([&] {
+      return ::send(self->control_.native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    });
+    if (n > 0) self->outbox_.erase(0, static_cast<std::size_t>(n));
+    if (n < 0 && errno != EAGAIN) break;  // it has hung up, which the reader sees
+    if (n > 0) continue;
+    const bool waited = co_await writable(self->control_);
+    if (!waited) break;
+  }
+}
+
+void PythonWorker::send(std::string bytes) { outbox_.append(std::move(bytes)); }
+
+void PythonWorker::take(std::string_view bytes) {
+  const Status fed = frames_.feed(bytes);
+  while (std::optional<std::string> payload = frames_.next()) {
+    // What is no message is the guest's doing, and is passed over.
+    if (std::optional<Message> message = parse_message(*payload)) take(std::move(*message));
+  }
+  if (!fed) kill();
+  process_->changed.raise();
+}
+
+void PythonWorker::take(Message message) {
+  if (std::holds_alternative<Ready>(message)) ready_ = true;
+  if (Display* display = std::get_if<Display>(&message)) take(std::move(*display));
+  if (Done* done = std::get_if<Done>(&message))
+    if (done->id == call_.id && !call_.done) call_.done = std::move(*done);
+}
+
+void PythonWorker::take(Display display) {
+  if (display.id != call_.id || call_.done) return;
+  call_.kept_bytes += size_of(display);
+  PythonResult& result = call_.result;
+  if (call_.kept_bytes > kMaxDisplays || result.displays.size() >= kMaxDisplayCount) {
+    ++call_.dropped;
+    return;
+  }
+  for (const auto& [mime, value] : display.data)
+    if (mime == "image/png") result.images.push_back(value);
+  if (!display.data.empty()) result.displays.push_back(std::move(display.data));
+  for (std::string& one : display.video_frames) result.video_frames.push_back(std::move(one));
+}
+
+// ---- calls --------------------------------------------------------------------
+
+void PythonWorker::interrupt() {
+  asked_to_stop_ = true;
+  process_->changed.raise();
+}
+
+void PythonWorker::kill() {
+  if (broken_) return;
+  broken_ = true;
+  jar_->signal(*process_, SIGKILL);
+  boost::system::error_code ignored;  // closing cannot fail in a way that matters
+  control_.close(ignored);
+  process_->changed.raise();
+}
+
+Async<PythonResult> PythonWorker::execute(const PythonCall& call, milliseconds timeout,
+                                          milliseconds grace) {
+  const Clock::time_point began = Clock::now();
+  call_ = Call{.id = ++last_id_, .done = {}, .result = {}};
+  asked_to_stop_ = false;
+  capture_->begin_call(max_output_, call.on_output);
+  const bool idle = outbox_.empty();
+  send(frame(execute_request(call_.id, call.code)));
+  if (idle) begin(jar_->loop(), write(shared_from_this()));
+  Running running{.jar = *jar_,
+                  .process = *process_,
+                  .over = [this] { return call_.done.has_value() || !alive(); },
+                  .make_stop = [this] { kill(); },
+                  .asked_to_stop = asked_to_stop_};
+  const Stopped stopped = co_await await_end(std::move(running), began + timeout, grace);
+  if (!call_.done) {
+    kill();
+    co_await await_death(*jar_, *process_);
+  }
+
+  PythonResult result = std::move(call_.result);
+  tell_output(result, capture_->take());
+  result.time = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began);
+  finish(result, stopped);
+  co_return result;
+}
+
+// What the answer, or the lack of one, means.
+void PythonWorker::finish(PythonResult& result, const Stopped& stopped) const {
+  if (call_.dropped > 0)
+    result.notes.push_back(std::to_string(call_.dropped) + " displays were dropped: too many");
+  result.status = call_.done && call_.done->success ? CallStatus::success : CallStatus::error;
+  tell_stop(result, stopped);
+  if (call_.done) {
+    result.exception = call_.done->exception;
+    result.result = call_.done->result;
+    result.result_type = call_.done->result_type;
+    result.result_data = call_.done->result_data;
+    return;
+  }
+  result.state_lost = true;
+  tell_limit(result, *jar_);
+  if (!stopped.killed && !jar_->ended_by())
+    result.notes.push_back(how_it_ended(process_->status.value_or(0)));
+  result.notes.emplace_back("the interpreter's state was lost");
+}
+
+}  // namespace belljar::session
+
+namespace belljar {
+
+std::string_view name(CallStatus status) {
+  switch (status) {
+    case CallStatus::success:
+      return "success";
+    case CallStatus::error:
+      return "error";
+    case CallStatus::timeout:
+      return "timeout";
+  }
+  return "?";
+}
+
+}  // namespace belljar

@@ -1,0 +1,72 @@
+// PythonWorker: one Python interpreter in a jar, which keeps its state from call to call.
+//
+// The program that it runs is worker.py, part of this binary. They speak frames over a
+// socket of their own; what the guest prints goes through other descriptors and cannot be
+// taken for an answer. The guest can still do as it likes with the interpreter, and so
+// with the answers: each is taken for what this guest says of itself, and nothing more.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "belljar/session.h"
+#include "session/async_jar.h"
+#include "session/capture.h"
+#include "session/frames.h"
+#include "session/messages.h"
+#include "session/stopping.h"
+
+namespace belljar::session {
+
+class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
+ public:
+  static Async<Result<std::shared_ptr<PythonWorker>>> start(std::shared_ptr<AsyncJar> jar,
+                                                            const SessionSettings& settings);
+  PythonWorker(const PythonWorker&) = delete;
+  PythonWorker& operator=(const PythonWorker&) = delete;
+  ~PythonWorker();
+
+  // One at a time. Whatever the guest does, this ends soon after its time.
+  Async<PythonResult> execute(const PythonCall& call, std::chrono::milliseconds timeout,
+                              std::chrono::milliseconds grace);
+  // Asks the call that runs, if one does, to stop.
+  void interrupt();
+
+  bool alive() const { return !broken_ && !process_->ended(); }
+  void kill();
+
+ private:
+  struct Call {
+    std::uint64_t id = 0;
+    std::optional<Done> done;
+    PythonResult result;
+    std::size_t kept_bytes = 0;  // of displays
+    std::size_t dropped = 0;     // displays
+  };
+
+  PythonWorker(std::shared_ptr<AsyncJar> jar, std::shared_ptr<Process> process,
+               std::unique_ptr<Capture> capture, Fd control, std::size_t max_output);
+  static Async<void> read(std::shared_ptr<PythonWorker> self);
+  static Async<void> write(std::shared_ptr<PythonWorker> self);
+  Async<Status> get_ready();
+  void send(std::string bytes);
+  void take(std::string_view bytes);
+  void take(Message message);
+  void take(Display display);
+  void finish(PythonResult& result, const Stopped& stopped) const;
+
+  std::shared_ptr<AsyncJar> jar_;
+  std::shared_ptr<Process> process_;
+  std::unique_ptr<Capture> capture_;
+  Stream control_;
+  FrameReader frames_;
+  std::size_t max_output_;
+  std::string outbox_;
+  bool ready_ = false;
+  bool broken_ = false;  // it cannot be spoken with any more
+  bool asked_to_stop_ = false;
+  std::uint64_t last_id_ = 0;
+  Call call_;
+};
+
+}  // namespace belljar::session

@@ -1,0 +1,17 @@
+// The answers of a session as JSON: what scripts, the server and bindings give out.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "belljar/session.h"
+
+namespace belljar::session {
+
+boost::json::object to_json(const PythonResult& result);
+boost::json::object to_json(const ShellResult& result);
+
+std::string base64(std::string_view bytes);
+
+}  // namespace belljar::session

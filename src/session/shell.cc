@@ -1,0 +1,256 @@
+#include "session/shell.h"
+
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <charconv>
+#include <csignal>
+
+#include "base/syscall.h"
+#include "base/utf8.h"
+#include "session/descendants.h"
+
+namespace belljar::session {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kStartTime{30'000};
+constexpr std::size_t kMaxAnswer = 64 << 10;
+// How often the processes of a command are killed before the shell itself is: a loop in it
+// may start new ones.
+constexpr int kMaxStops = 3;
+
+// Said before anything else: no prompt, no history, no mail.
+constexpr const char* kSetUp =
+    "PS1= PS2= PROMPT_COMMAND=; unset PROMPT_COMMAND HISTFILE MAILCHECK; "
+    "set +o history 2>/dev/null\n";
+
+std::string quoted(std::string_view text) {
+  std::string result = "'";
+  for (char c : text) {
+    if (c == '\'')
+      result += "'\\''";
+    else
+      result += c;
+  }
+  return result + "'";
+}
+
+std::vector<std::string> arguments_for(const std::string& shell) {
+  const std::string_view name = std::string_view(shell).substr(shell.rfind('/') + 1);
+  if (name == "bash") return {shell, "--noprofile", "--norc", "--noediting", "-i"};
+  return {shell, "-i"};
+}
+
+Error not_started(const std::string& shell, int err) {
+  return {.what = "start " + shell + " in the jar",
+          .err = err,
+          .hint = err == ENOENT
+                      ? "name one that is installed (shell in [session]): sh is everywhere"
+                      : ""};
+}
+
+}  // namespace
+
+ShellWorker::ShellWorker(std::shared_ptr<AsyncJar> jar, std::shared_ptr<Process> process,
+                         std::unique_ptr<Capture> capture, Fd commands, Fd answers,
+                         std::string folder)
+    : jar_(std::move(jar)),
+      process_(std::move(process)),
+      capture_(std::move(capture)),
+      commands_(jar_->loop(), commands.release()),
+      answers_(jar_->loop(), answers.release()),
+      folder_(std::move(folder)) {}
+
+ShellWorker::~ShellWorker() { kill(); }
+
+Async<Result<std::shared_ptr<ShellWorker>>> ShellWorker::start(std::shared_ptr<AsyncJar> jar,
+                                                               const SessionSettings& settings,
+                                                               std::string folder) {
+  using Started = Result<std::shared_ptr<ShellWorker>>;
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+    co_return Started(fail("socketpair", errno, "raise the limit on open files (ulimit -n)"));
+  Fd ours(ends[0]), guests(ends[1]);
+  Result<belljar::Pipe> answers = make_pipe();
+  if (!answers) co_return std::unexpected(answers.error());
+  for (int fd : {ours.get(), answers->read.get()})
+    ::fcntl(fd, F_SETFL, O_NONBLOCK);  // cannot fail on what we have just made
+  std::array<Fd, 2> outputs;
+  Result<std::unique_ptr<Capture>> capture =
+      Capture::make(jar->loop(), settings.max_output, outputs);
+  if (!capture) co_return std::unexpected(capture.error());
+
+  launcher::Command command;
+  command.arguments = arguments_for(settings.shell);
+  command.folder = folder;
+  command.stdio_fds = {guests.get(), outputs[0].get(), outputs[1].get()};
+  command.control_fd = answers->write.get();
+  Result<std::shared_ptr<Process>> process = jar->spawn(std::move(command));
+  if (!process) co_return std::unexpected(process.error());
+  std::shared_ptr<ShellWorker> worker(new ShellWorker(std::move(jar), *process, std::move(*capture),
+                                                      std::move(ours), std::move(answers->read),
+                                                      std::move(folder)));
+  answers->write.reset();
+  guests.reset();
+  begin(worker->jar_->loop(), read(worker));
+  worker->send(kSetUp);
+  worker->send_command(":");
+  const Clock::time_point deadline = Clock::now() + kStartTime;
+  while (!worker->status_ && worker->alive() && Clock::now() < deadline)
+    co_await worker->process_->changed.wait_until(deadline);
+  const std::string said = worker->capture_->take().err.text();  // "no job control", usually
+  if (worker->status_) co_return worker;
+  worker->kill();
+  if (worker->process_->exec_error != 0)
+    co_return std::unexpected(not_started(settings.shell, worker->process_->exec_error));
+  co_return Started(fail("start " + settings.shell + ": it does not answer: " + said));
+}
+
+// ---- the wire -----------------------------------------------------------------
+
+Async<void> ShellWorker::read(std::shared_ptr<ShellWorker> self) {
+  char chunk[4096];
+  while (!self->broken_) {
+    const bool waited = co_await readable(self->answers_);
+    if (!waited) break;
+    ssize_t n = retry([&] { return ::read(self->answers_.native_handle(), chunk, sizeof chunk); });
+    if (n < 0 && errno == EAGAIN) continue;
+    if (n <= 0) break;
+    self->inbox_.append(chunk, static_cast<std::size_t>(n));
+    for (std::size_t end; (end = self->inbox_.find('\0')) != std::string::npos;) {
+      self->take(std::string_view(self->inbox_).substr(0, end));
+      self->inbox_.erase(0, end + 1);
+    }
+    if (self->inbox_.size() > kMaxAnswer) break;
+    self->process_->changed.raise();
+  }
+  // It may have become another program, which is let end by itself.
+  self->mute_ = true;
+}
+
+Async<void> ShellWorker::write(std::shared_ptr<ShellWorker> self) {
+  while (!self->outbox_.empty() && !self->broken_) {
+    const std::string& bytes = self->outbox_;
+    ssize_t n = retry([&] {
+      return ::send(self->commands_.native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    });
+    if (n > 0) self->outbox_.erase(0, static_cast<std::size_t>(n));
+    if (n < 0 && errno != EAGAIN) break;  // it has hung up, and will be seen to end
+    if (n > 0) continue;
+    const bool waited = co_await writable(self->commands_);
+    if (!waited) break;
+  }
+  self->writing_ = false;
+}
+
+void ShellWorker::send(std::string_view text) {
+  outbox_.append(text);
+  if (std::exchange(writing_, true)) return;
+  begin(jar_->loop(), write(shared_from_this()));
+}
+
+// Two lines, so that the second is read after an interrupt of the first.
+void ShellWorker::send_command(std::string_view command) {
+  status_.reset();
+  const std::string id = std::to_string(++last_id_);
+  send("eval " + quoted(command) + " </dev/null 3>&-\n");
+  send("printf '" + id + " %s %s\\0' \"$?\" \"$PWD\" >&3\n");
+}
+
+// "ID STATUS FOLDER".
+void ShellWorker::take(std::string_view answer) {
+  std::uint64_t id = 0;
+  int status = 0;
+  const char* end = answer.data() + answer.size();
+  const auto [after_id, no_id] = std::from_chars(answer.data(), end, id);
+  if (no_id != std::errc() || id != last_id_ || after_id == end) return;
+  const auto [after_status, no_status] = std::from_chars(after_id + 1, end, status);
+  if (no_status != std::errc() || after_status == end) return;
+  status_ = status;
+  folder_.assign(after_status + 1, end);
+}
+
+// ---- calls --------------------------------------------------------------------
+
+void ShellWorker::interrupt() {
+  asked_to_stop_ = true;
+  process_->changed.raise();
+}
+
+void ShellWorker::kill() {
+  if (broken_) return;
+  broken_ = true;
+  jar_->signal(*process_, SIGKILL);
+  boost::system::error_code ignored;  // closing cannot fail in a way that matters
+  commands_.close(ignored);
+  answers_.close(ignored);
+  process_->changed.raise();
+}
+
+// The shell's own processes first, and then what it would do next.
+void ShellWorker::stop_what_runs() {
+  if (++stops_ > kMaxStops) return kill();
+  jar_->kill_descendants(*process_, began_ticks_);
+  jar_->signal(*process_, SIGINT);
+}
+
+Async<Stopped> ShellWorker::run_commands(const ShellCall& call, ShellResult& result,
+                                         Clock::time_point deadline, milliseconds grace) {
+  Stopped stopped;
+  for (const std::string& command : call.commands) {
+    result.commands.push_back({.command = command, .exit_code = {}});
+    if (stopped.why != Stop::none || !alive()) continue;
+    send_command(command);
+    Running running{.jar = *jar_,
+                    .process = *process_,
+                    .over = [this] { return status_.has_value() || broken_ || process_->ended(); },
+                    .make_stop = [this] { stop_what_runs(); },
+                    .asked_to_stop = asked_to_stop_};
+    stopped = co_await await_end(std::move(running), deadline, grace);
+    if (status_) result.commands.back().exit_code = result.exit_code = *status_;
+  }
+  co_return stopped;
+}
+
+Async<ShellResult> ShellWorker::run(const ShellCall& call, milliseconds timeout,
+                                    const SessionSettings& settings) {
+  const Clock::time_point began = Clock::now();
+  ShellResult result;
+  asked_to_stop_ = false;
+  stops_ = 0;
+  began_ticks_ = process_clock();
+  capture_->begin_call(std::min(call.max_output.value_or(settings.max_output), settings.max_output),
+                       call.on_output);
+  const Stopped stopped = co_await run_commands(call, result, began + timeout, settings.grace);
+  if (!alive()) {
+    kill();
+    co_await await_death(*jar_, *process_);
+  }
+  tell_output(result, capture_->take());
+  result.time = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began);
+  if (process_->status) {
+    const int status = *process_->status;
+    result.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    for (RunCommand& command : result.commands) {
+      if (command.exit_code) continue;
+      command.exit_code = result.exit_code;
+      break;  // it was the first without one that ended the shell
+    }
+    result.state_lost = true;
+    result.notes.push_back("the shell ended" +
+                           (WIFSIGNALED(status)
+                                ? ", killed by " + signal_name(WTERMSIG(status))
+                                : " with code " + std::to_string(WEXITSTATUS(status))) +
+                           "; its variables, functions and options were lost");
+    tell_limit(result, *jar_);
+  }
+  result.status = result.exit_code == 0 ? CallStatus::success : CallStatus::error;
+  tell_stop(result, stopped);
+  if (stopped.why == Stop::timeout) result.exit_code = 124;
+  result.working_directory = repair_utf8(folder_);
+  co_return result;
+}
+
+}  // namespace belljar::session
