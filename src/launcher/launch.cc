@@ -311,6 +311,7 @@ Status Jar::launch(const Plan& plan, const Command* first, const broker::OnEvent
   phases_->mark("prepare");
 
   SignalsBlocked blocked;
+  if (beneath != nullptr) above_ = beneath->above;
   init_ = beneath != nullptr ? TRY(clone_beneath(*beneath, args, enter_clone, &entry))
                              : TRY(clone_sharing_memory(args, enter_clone, &entry));
   init_pidfd_ = Fd(pidfd);
@@ -341,6 +342,7 @@ Jar& Jar::operator=(Jar&& other) noexcept {
   std::swap(init_, other.init_);
   std::swap(init_pidfd_, other.init_pidfd_);
   std::swap(ruleset_, other.ruleset_);
+  std::swap(above_, other.above_);
   std::swap(group_, other.group_);
   std::swap(phases_, other.phases_);
   std::swap(watchdog_, other.watchdog_);
@@ -431,6 +433,7 @@ rusage Jar::end() {
   init_ = -1;
   init_pidfd_.reset();
   if (broker_) broker_->stop();
+  above_.reset();
   return used;
 }
 

@@ -110,6 +110,7 @@ class Jar {
   pid_t init_ = -1;
   Fd init_pidfd_;
   Fd ruleset_;
+  std::shared_ptr<const void> above_;  // the jar beneath which this one was born
   cgroup::Group group_;
   std::unique_ptr<PhaseClock> phases_;
   std::optional<Watchdog> watchdog_;

@@ -116,10 +116,12 @@ Status send_part(int socket_fd, std::string_view text) {
   return {};
 }
 
-std::string list_to_json(const std::vector<std::string>& texts) {
-  boost::json::array array;
-  for (const std::string& text : texts) array.emplace_back(text);
-  return boost::json::serialize(array);
+std::string arguments_of_prepare(const std::vector<std::string>& preload,
+                                 const std::string& display_source) {
+  boost::json::array modules(preload.begin(), preload.end());
+  boost::json::array arguments{std::move(modules)};
+  if (!display_source.empty()) arguments.emplace_back(display_source);
+  return boost::json::serialize(arguments);
 }
 
 // What is there to read, added to `text`. False: nothing will come any more.
@@ -235,51 +237,52 @@ Result<std::optional<Forked>> Joining::step() {
 
 // ---- the interpreter ------------------------------------------------------------
 
-Warm::Warm(launcher::Started started, std::string python, std::vector<std::string> preload,
-           std::string worker_source)
-    : python_(std::move(python)),
-      preload_(std::move(preload)),
-      worker_source_(std::move(worker_source)),
-      plan_(std::move(started.plan)),
-      jar_(std::move(started.jar)),
+Warm::Warm(launcher::Started started, Sources sources)
+    : sources_(std::move(sources)),
+      home_(std::make_shared<launcher::Started>(std::move(started))),
       beneath_(std::make_unique<launcher::Beneath>(
-          launcher::Beneath{.init_pidfd = jar_.init_pidfd(),
-                            .user_namespace = plan_.identity && plan_.identity->user_namespace,
-                            .owner = jar_.uid()})) {}
+          launcher::Beneath{.init_pidfd = jar().init_pidfd(),
+                            .user_namespace = plan().identity && plan().identity->user_namespace,
+                            .owner = jar().uid(),
+                            .above = home_})) {}
 
 Result<Warm> Warm::start(const Policy& policy, const Caller& caller, Host& host, std::string python,
-                         std::vector<std::string> preload, std::string worker_source) {
+                         std::vector<std::string> preload, std::string worker_source,
+                         std::string display_source) {
   if (policy.mode == Mode::off) return fail("without a sandbox there is no jar to join");
   Warm warm(TRY(launcher::start(policy_of_interpreter(policy), caller, host, nullptr, accept_plan,
                                 {}, {.role = Role::warm})),
-            std::move(python), std::move(preload), std::move(worker_source));
-  if (!warm.plan_.identity || !warm.plan_.pid_namespace)
+            {.python = std::move(python),
+             .worker = std::move(worker_source),
+             .arguments = arguments_of_prepare(preload, display_source)});
+  if (!warm.plan().identity || !warm.plan().pid_namespace)
     return fail("this host has no namespaces that a warm interpreter's forks could join");
   TRY(warm.revive());
   return warm;
 }
 
 Status Warm::revive() {
-  if (jar_.has_ended()) return fail("the warm interpreter's jar has ended");
+  Jar& own = home_->jar;
+  if (own.has_ended()) return fail("the warm interpreter's jar has ended");
   SocketPair control = TRY(make_sockets(SOCK_STREAM));
   Pipe errors = TRY(make_pipe());
   Fd null = TRY(open_path("/dev/null", O_WRONLY));
-  (void)TRY(jar_.spawn({.arguments = {python_, "-c", kBoot},
-                        .folder = "/",
-                        .environment = {},
-                        .stdio_fds = {control.theirs.get(), null.get(), errors.write.get()},
-                        .leads = false}));
+  (void)TRY(own.spawn({.arguments = {sources_.python, "-c", kBoot},
+                       .folder = "/",
+                       .environment = {},
+                       .stdio_fds = {control.theirs.get(), null.get(), errors.write.get()},
+                       .leads = false}));
   control.theirs.reset();
   errors.write.reset();
   // Its end while we send is told better by what it says, or by init.
   Status sent = send_part(control.ours.get(), warm_source());
-  if (sent) sent = send_part(control.ours.get(), worker_source_);
-  if (sent) sent = send_part(control.ours.get(), list_to_json(preload_));
+  if (sent) sent = send_part(control.ours.get(), sources_.worker);
+  if (sent) sent = send_part(control.ours.get(), sources_.arguments);
   const Fd joiner = TRY(launcher::make_program("belljar-join", launcher::joiner_image()));
   const int fds[] = {joiner.get()};
   if (sent && !send_with_fds(control.ours.get(), "l", fds))
     sent = fail("send to the interpreter", errno);
-  TRY(wait_until_ready(jar_, control.ours.get(), errors.read.get()));
+  TRY(wait_until_ready(own, control.ours.get(), errors.read.get()));
   TRY(sent);
   control_ = std::move(control.ours);
   return {};
@@ -290,7 +293,7 @@ bool Warm::alive() const { return control_ && !has_hung_up(control_.get()); }
 // The fork has in its memory what the interpreter could read, and where it is: so the jar's
 // guest must be allowed both.
 Status Warm::check_fits(const Plan& session_plan) const {
-  const Policy& own = plan_.policy;
+  const Policy& own = plan().policy;
   const Policy& sessions = session_plan.policy;
   const bool same =
       own.files.reads == sessions.files.reads &&
@@ -300,7 +303,7 @@ Status Warm::check_fits(const Plan& session_plan) const {
       contains_all(paths_of(own, is_hidden), paths_of(sessions, is_hidden)) &&
       contains_all(own.files.hide_globs, sessions.files.hide_globs);
   if (!same) return fail("the warm interpreter was started for sessions that may read other files");
-  if (plan_.net && !session_plan.net)
+  if (plan().net && !session_plan.net)
     return fail("the warm interpreter was started for sessions without the host's network");
   return {};
 }

@@ -13,8 +13,9 @@
 // the secret of Python's hashes. A guest that learns them knows them of the next session too.
 //
 // Where a jar cannot be joined there is an error, and the caller starts a worker the long way.
-// When the interpreter ends its workers go on, and only how they end is not told any more; if
-// the init of its jar ends, so do all jars beneath.
+// When the interpreter ends, by itself or with this object, its workers go on, and only how they
+// end is not told any more. If the init of its jar ends, so do all jars beneath; this object
+// does not end it while there are any.
 #pragma once
 
 #include <array>
@@ -67,12 +68,13 @@ class Joining {
 class Warm {
  public:
   // `policy` is that of the sessions. Returns when the interpreter is ready: after the imports.
-  // `worker_source` defines prepare(preload), after_fork() and main(control_fd).
+  // `worker_source` defines prepare(preload), or prepare(preload, display_source) where there is
+  // one, after_fork() and main(control_fd).
   static Result<Warm> start(const Policy& policy, const Caller& caller, Host& host,
                             std::string python, std::vector<std::string> preload,
-                            std::string worker_source);
+                            std::string worker_source, std::string display_source = {});
 
-  // How a jar is started that workers can be forked into. Only as long as this object.
+  // How a jar is started that workers can be forked into. Good as long as this object.
   launcher::Origin origin() const { return {Role::joinable, beneath_.get()}; }
 
   // The worker's descriptors are `stdio`, and `control_fd` as 3. `environment`: NAME=value, over
@@ -90,19 +92,22 @@ class Warm {
   // Starts the interpreter again in the jar it has, so that the jars beneath stay.
   Status revive();
 
-  const Plan& plan() const { return plan_; }  // of its own jar
-  const launcher::Jar& jar() const { return jar_; }
+  // Its own jar.
+  const Plan& plan() const { return home_->plan; }
+  const launcher::Jar& jar() const { return home_->jar; }
 
  private:
-  Warm(launcher::Started started, std::string python, std::vector<std::string> preload,
-       std::string worker_source);
+  // What is sent to the interpreter.
+  struct Sources {
+    std::string python, worker;
+    std::string arguments;  // of prepare(), as JSON
+  };
+
+  Warm(launcher::Started started, Sources sources);
   Status check_fits(const Plan& session_plan) const;
 
-  std::string python_;
-  std::vector<std::string> preload_;
-  std::string worker_source_;
-  Plan plan_;  // what it made on the host goes with it, after the jar
-  launcher::Jar jar_;
+  Sources sources_;
+  std::shared_ptr<launcher::Started> home_;
   std::unique_ptr<launcher::Beneath> beneath_;
   Fd control_;
 };

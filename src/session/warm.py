@@ -222,11 +222,11 @@ def text_part():
 
 def prepare(worker):
     exec(compile(text_part(), "<belljar worker>", "exec"), worker)
-    preload = json.loads(text_part())
+    arguments = json.loads(text_part())
     for name in ("os", "sys", "part"):
         del vars(sys.modules["__main__"])[name]  # of what has read all this
     _, (library_fd,) = receive(CONTROL, 1, 1)
-    worker["prepare"](preload)
+    worker["prepare"](*arguments)
     become_single()
     renew_numpy()
     # Folders that are not here may be in a session's jar.

@@ -99,6 +99,7 @@ class Worker {
     send(code);
     return receive();
   }
+  bool has_answered(int timeout_ms) const { return readable(control_.get(), timeout_ms); }
   // The wait status, or -1.
   int status() const {
     if (!readable(forked.status_fd.get())) return -1;
@@ -436,9 +437,14 @@ TEST_F(Warmed, init_signals_a_forks_group) {
   const Worker worker = must_fork(warm, session);
   worker.send("open('began', 'w'); time.sleep(60)");
   while (::access((folder.path() + "/began").c_str(), F_OK) != 0) ::usleep(1000);
-  ASSERT_TRUE(session.jar.signal_group(worker.forked.pid_inside, SIGINT));
+  // One that comes between Python's last look and its sleep does not wake it.
+  EXPECT_TRUE(becomes([&] {
+    EXPECT_TRUE(session.jar.signal_group(worker.forked.pid_inside, SIGINT));
+    return worker.has_answered(50);
+  }));
   EXPECT_THAT(worker.receive(), HasSubstr("KeyboardInterrupt"));
   ASSERT_TRUE(session.jar.signal_group(1, SIGKILL));  // nobody's
+  worker.ask("signal.signal(signal.SIGINT, signal.SIG_IGN)");
   EXPECT_EQ(worker.ask("answer = 1"), "1");
   ASSERT_TRUE(session.jar.signal_group(worker.forked.pid_inside, SIGKILL));
   EXPECT_EQ(worker.status(), SIGKILL);
@@ -493,6 +499,36 @@ TEST_F(Warmed, forks_survive_the_interpreter_and_it_can_be_revived) {
   EXPECT_EQ(must_fork(warm, session).ask("answer = 1"), "1");
   worker.send("os._exit(0)");
   EXPECT_TRUE(worker.has_ended());
+}
+
+TEST_F(Warmed, sessions_survive_the_end_of_the_object_and_nothing_stays_after_them) {
+  {
+    Warm warm = must_warm();
+  }  // the init program is opened once and kept
+  const auto before = belljar::testing::open_descriptors();
+  {
+    std::optional<Warm> warm = must_warm();
+    Started one = must_open(*warm);
+    Started two = must_open(*warm);
+    const Worker worker = must_fork(*warm, one);
+    warm.reset();
+    EXPECT_TRUE(readable(worker.forked.status_fd.get()));
+    EXPECT_EQ(worker.ask("answer = 6 * 7"), "42");
+    two.jar.end();
+    EXPECT_EQ(worker.ask("answer = 6 * 7"), "42");
+  }
+  EXPECT_EQ(belljar::testing::open_descriptors(), before);
+  EXPECT_FALSE(belljar::testing::has_children());
+}
+
+TEST_F(Warmed, the_end_of_the_init_above_is_seen_in_any_order) {
+  std::optional<Warm> warm = must_warm();
+  std::optional<Started> session = must_open(*warm);
+  ASSERT_EQ(::kill(warm->jar().init_pid(), SIGKILL), 0);
+  EXPECT_TRUE(readable(session->jar.init_pidfd()));
+  warm.reset();
+  session.reset();
+  EXPECT_FALSE(belljar::testing::has_children());
 }
 
 TEST_F(Warmed, jars_end_with_the_init_above_them) {
