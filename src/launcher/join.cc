@@ -16,13 +16,16 @@ std::string_view bytes_of(const T& value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
+std::string_view bytes_of_filter(const sock_fprog& program) {
+  return {reinterpret_cast<const char*>(program.filter), program.len * sizeof(sock_filter)};
+}
+
 Status check_joinable(const Plan& plan, const Jar& jar) {
   if (plan.role != Role::joinable) return fail("this jar was not made to be joined");
   if (!plan.identity || !plan.identity->user_namespace)
     return fail("a jar without a user namespace cannot be joined");
   if (!plan.view || !plan.pid_namespace)
     return fail("a jar without mounts and processes of its own cannot be joined");
-  if (plan.notify) return fail("a jar with a network by name cannot be joined");
   if (plan.landlock && jar.ruleset_fd() < 0) return fail("this jar's ruleset was not kept");
   if (jar.has_ended()) return fail("the jar has ended");
   return {};
@@ -37,10 +40,8 @@ Result<JoinRequest> join_request(const Plan& plan, const Jar& jar,
   std::string variables;
   for (const std::string& variable : overlay(plan.environment, environment))
     variables.append(variable).push_back('\0');
-  std::string_view filter;
-  if (plan.seccomp)
-    filter = {reinterpret_cast<const char*>(plan.seccomp->filter.filter),
-              plan.seccomp->filter.len * sizeof(sock_filter)};
+  const std::string_view listener = plan.notify ? bytes_of_filter(notify::filter()) : "";
+  const std::string_view filter = plan.seccomp ? bytes_of_filter(plan.seccomp->filter) : "";
 
   const std::optional<uid_t> uid = jar.uid();
   JoinRequest request{
@@ -51,14 +52,16 @@ Result<JoinRequest> join_request(const Plan& plan, const Jar& jar,
       join::Request{.has_ruleset = request.ruleset_fd >= 0,
                     .waits = jar.group().fd() >= 0,
                     .limits = static_cast<std::uint32_t>(plan.rlimit.limits.size()),
+                    .listener = static_cast<std::uint32_t>(listener.size() / sizeof(sock_filter)),
                     .filter = static_cast<std::uint32_t>(filter.size() / sizeof(sock_filter)),
                     .folder = static_cast<std::uint32_t>(folder.size() + 1),
-                    .variables = static_cast<std::uint32_t>(variables.size())});
+                    .variables = static_cast<std::uint32_t>(variables.size()),
+                    .unused = 0});
   for (const rlimit::Limit& limit : plan.rlimit.limits)
     request.bytes += bytes_of(join::Limit{.resource = static_cast<std::uint64_t>(limit.resource),
                                           .soft = limit.value.rlim_cur,
                                           .hard = limit.value.rlim_max});
-  request.bytes.append(filter).append(folder).append(1, '\0').append(variables);
+  request.bytes.append(listener).append(filter).append(folder).append(1, '\0').append(variables);
   if (request.bytes.size() > join::kMaxRequest)
     return fail("the variables are too long to join a jar with", E2BIG);
   return request;

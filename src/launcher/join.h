@@ -3,7 +3,6 @@
 // The other is a fork of a warm interpreter (session/warm.h). It enters the jar's namespaces
 // through init's pidfd, drops what it gained by that, and takes on limits, Landlock ruleset
 // and filter from here: joiner.cc. Init, and whoever is in the jar already, has no part in it.
-// Does not do: a network by name, whose calls the broker must be told about.
 #pragma once
 
 #include <string>

@@ -103,13 +103,22 @@ class Report {
     return result;
   }
   [[noreturn]] void fail(int err, const char* step) const {
-    char message[80] = {kFailed};
-    for (int i = 0; i < 4; ++i)
-      message[1 + i] = static_cast<char>(static_cast<unsigned>(err) >> (8 * i));
-    std::size_t size = 5;
-    while (*step != '\0' && size < sizeof message) message[size++] = *step++;
-    sys(__NR_sendto, fd_, message, size, MSG_NOSIGNAL, nullptr, 0);
+    send(kFailed, static_cast<std::uint32_t>(err), step);
     exit(125);
+  }
+  // Without an address, so that the broker need not be asked.
+  void send(char kind, std::uint32_t number, const char* text) const {
+    char message[80] = {kind};
+    for (int i = 0; i < 4; ++i) message[1 + i] = static_cast<char>(number >> (8 * i));
+    std::size_t size = 5;
+    while (*text != '\0' && size < sizeof message) message[size++] = *text++;
+    sys(__NR_sendto, fd_, message, size, MSG_NOSIGNAL, nullptr, 0);
+  }
+  // Until the supervisor has done its part.
+  void wait() const {
+    char go = 0;
+    sys(__NR_read, fd_, &go, 1);
+    if (go != kGoOn) exit(125);  // it has given us up
   }
 
  private:
@@ -144,10 +153,17 @@ void introduce(int status_fd, const Report& report) {
 struct Received {
   const Request* request;
   const Limit* limits;
+  sock_filter* listener;
   sock_filter* filter;
   const char* folder;
   int control_fd, stdio_fds[3], ruleset_fd;
 };
+
+// Where the strings begin.
+std::uint64_t strings_of(const Request& request) {
+  return sizeof request + request.limits * sizeof(Limit) +
+         (std::uint64_t{request.listener} + request.filter) * sizeof(sock_filter);
+}
 
 Received receive(int status_fd, const Report& report) {
   Message message(the_request, sizeof the_request);
@@ -155,21 +171,20 @@ Received receive(int status_fd, const Report& report) {
   const long n =
       report.must(sys(__NR_recvmsg, status_fd, &message.header, MSG_CMSG_CLOEXEC), "receive");
   const auto* request = reinterpret_cast<const Request*>(the_request);
-  const std::uint64_t size = sizeof *request + request->limits * sizeof(Limit) +
-                             request->filter * sizeof(sock_filter) + request->folder +
-                             request->variables;
+  const std::uint64_t size = strings_of(*request) + request->folder + request->variables;
   const std::size_t fds = request->has_ruleset != 0 ? 5 : 4;
   if (static_cast<std::uint64_t>(n) != size || request->folder == 0 ||
       message.control.header.size != sizeof(KernelCmsg) + fds * sizeof(int))
     report.fail(EPROTO, "read the request");
   const auto* limits = reinterpret_cast<const Limit*>(request + 1);
-  auto* filter = reinterpret_cast<sock_filter*>(the_request + sizeof *request +
-                                                request->limits * sizeof(Limit));
+  auto* listener = reinterpret_cast<sock_filter*>(the_request + sizeof *request +
+                                                  request->limits * sizeof(Limit));
   const int* of = message.control.fds;
   return {request,
           limits,
-          filter,
-          reinterpret_cast<const char*>(filter + request->filter),
+          listener,
+          listener + request->listener,
+          the_request + strings_of(*request),
           of[0],
           {of[1], of[2], of[3]},
           fds == 5 ? of[4] : -1};
@@ -216,6 +231,23 @@ void set_limits(const BelljarFork& fork, const Received& received, const Report&
   }
 }
 
+// The broker must have it before the first call. It takes it out of this process, since to
+// send it would be such a call.
+void load_listener(const Received& received, const Report& report) {
+  if (received.request->listener == 0) return;
+  const sock_fprog program{static_cast<unsigned short>(received.request->listener),
+                           received.listener};
+  constexpr unsigned long kPatient = SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+  long fd = sys(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | kPatient,
+                &program);
+  if (fd == -EINVAL)  // before Linux 5.19
+    fd = sys(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+  report.must(fd, "listen for calls");
+  report.send(kListens, static_cast<std::uint32_t>(fd), "");
+  report.wait();
+  sys(__NR_close, fd);
+}
+
 void load_filter(const Received& received, const Report& report) {
   if (received.request->filter == 0) return;
   const sock_fprog program{static_cast<unsigned short>(received.request->filter), received.filter};
@@ -251,9 +283,7 @@ void become_worker(const BelljarFork& fork) {
   register_rseq(fork.rseq);
   introduce(fork.status_fd, report);
   const Received received = receive(fork.status_fd, report);
-  char go = kGoOn;
-  if (received.request->waits != 0) sys(__NR_read, fork.status_fd, &go, 1);
-  if (go != kGoOn) exit(125);  // nobody is there any more
+  if (received.request->waits != 0) report.wait();
 
   report.must(sys(__NR_setsid), "own session");
   drop_capabilities(report);
@@ -262,6 +292,7 @@ void become_worker(const BelljarFork& fork) {
     report.must(sys(__NR_landlock_restrict_self, received.ruleset_fd, 0), "landlock_restrict_self");
   place_descriptors(fork.status_fd, received, report);
   report.must(sys(__NR_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0), "become readable again");
+  load_listener(received, report);
   set_limits(fork, received, report);
   load_filter(received, report);
   const char joined = kJoined;
@@ -318,6 +349,5 @@ std::int64_t belljar_fork(BelljarFork* fork) {
 const char* belljar_variables(std::uint32_t* size) {
   const auto* request = reinterpret_cast<const Request*>(the_request);
   *size = request->variables;
-  return the_request + sizeof *request + request->limits * sizeof(Limit) +
-         request->filter * sizeof(sock_filter) + request->folder;
+  return the_request + strings_of(*request) + request->folder;
 }

@@ -200,12 +200,28 @@ Joining::~Joining() {
   if (forked_.pidfd) ::syscall(SYS_pidfd_send_signal, forked_.pidfd.get(), SIGKILL, nullptr, 0);
 }
 
-Status Joining::move_into_cgroup() {
-  if (group_->fd() < 0) return {};
-  TRY(group_->adopt(forked_.pid));
+Status Joining::let_go_on() {
   if (!send_with_fds(forked_.status_fd.get(), {&join::kGoOn, 1}, {}))
     return fail("let the worker go on", errno);
   return {};
+}
+
+Status Joining::meet(Fd pidfd) {
+  const Pids pids = TRY(pids_of(pidfd.get()));
+  forked_.pidfd = std::move(pidfd);
+  forked_.pid = pids.here;
+  forked_.pid_inside = pids.inside;
+  if (jar_->group().fd() < 0) return {};
+  TRY(jar_->group().adopt(forked_.pid));
+  return let_go_on();
+}
+
+Status Joining::take_listener(std::uint32_t number) {
+  Fd listener(static_cast<int>(::syscall(SYS_pidfd_getfd, forked_.pidfd.get(), number, 0)));
+  if (!listener) return fail("take the worker's calls", errno);
+  if (jar_->broker() == nullptr) return fail("the jar has no broker");
+  jar_->broker()->serve_also(std::move(listener));
+  return let_go_on();
 }
 
 Result<std::optional<Forked>> Joining::step() {
@@ -215,23 +231,21 @@ Result<std::optional<Forked>> Joining::step() {
     if (!received && received.error().err == EAGAIN) return std::nullopt;
     if (!received) return std::unexpected(received.error());
     const std::string_view text(bytes.data(), received->size);
-    if (received->fds.size() == 1 && text.starts_with(join::kPidfd)) {
-      forked_.pidfd = std::move(received->fds[0]);
-      const Pids pids = TRY(pids_of(forked_.pidfd.get()));
-      forked_.pid = pids.here;
-      forked_.pid_inside = pids.inside;
-      TRY(move_into_cgroup());
-    } else if (text.size() == 1 && text.starts_with(join::kJoined) && forked_.pidfd) {
+    std::uint32_t number = 0;  // behind the letter of some
+    std::memcpy(&number, bytes.data() + 1, sizeof number);
+    if (text.empty()) return fail("the warm interpreter ended before its fork had joined");
+    if (text.size() == sizeof number) return fail("the fork ended before it had joined the jar");
+    if (bytes[0] == join::kPidfd && received->fds.size() == 1)
+      TRY(meet(std::move(received->fds[0])));
+    else if (bytes[0] == join::kListens && forked_.pidfd)
+      TRY(take_listener(number));
+    else if (bytes[0] == join::kJoined && forked_.pidfd)
       return std::move(forked_);
-    } else if (text.starts_with(join::kFailed) && text.size() >= 5) {
-      std::int32_t err = 0;
-      std::memcpy(&err, text.data() + 1, sizeof err);
-      return fail("join the jar: " + std::string(text.substr(5)), err);
-    } else if (text.empty()) {
-      return fail("the warm interpreter ended before its fork had joined");
-    } else {
-      return fail("the fork ended before it had joined the jar");
-    }
+    else if (bytes[0] == join::kFailed && text.size() > sizeof number)
+      return fail("join the jar: " + std::string(text.substr(1 + sizeof number)),
+                  static_cast<int>(number));
+    else
+      return fail("join the jar", EPROTO);
   }
 }
 
@@ -308,7 +322,7 @@ Status Warm::check_fits(const Plan& session_plan) const {
   return {};
 }
 
-Result<Joining> Warm::begin_fork(const Jar& session_jar, const Plan& session_plan, int control_fd,
+Result<Joining> Warm::begin_fork(Jar& session_jar, const Plan& session_plan, int control_fd,
                                  const std::array<int, 3>& stdio,
                                  const std::vector<std::string>& environment) {
   if (!alive()) return fail("the warm interpreter has ended");
@@ -327,10 +341,10 @@ Result<Joining> Warm::begin_fork(const Jar& session_jar, const Plan& session_pla
   const std::string_view call(reinterpret_cast<const char*>(&request.call), sizeof request.call);
   if (!send_with_fds(control_.get(), call, theirs, MSG_DONTWAIT))
     return fail("ask the warm interpreter to fork", errno);
-  return Joining(std::move(status.ours), session_jar.group());
+  return Joining(std::move(status.ours), session_jar);
 }
 
-Result<Forked> Warm::fork_into(const Jar& session_jar, const Plan& session_plan, int control_fd,
+Result<Forked> Warm::fork_into(Jar& session_jar, const Plan& session_plan, int control_fd,
                                const std::array<int, 3>& stdio,
                                const std::vector<std::string>& environment) {
   Joining joining = TRY(begin_fork(session_jar, session_plan, control_fd, stdio, environment));

@@ -56,13 +56,13 @@ class Joining {
 
  private:
   friend class Warm;
-  Joining(Fd status, const cgroup::Group& group) : group_(&group) {
-    forked_.status_fd = std::move(status);
-  }
-  Status move_into_cgroup();
+  Joining(Fd status, launcher::Jar& jar) : jar_(&jar) { forked_.status_fd = std::move(status); }
+  Status let_go_on();
+  Status meet(Fd pidfd);
+  Status take_listener(std::uint32_t number);
 
   Forked forked_;
-  const cgroup::Group* group_;
+  launcher::Jar* jar_;
 };
 
 class Warm {
@@ -79,12 +79,12 @@ class Warm {
 
   // The worker's descriptors are `stdio`, and `control_fd` as 3. `environment`: NAME=value, over
   // the plan's. `session_jar` must outlive the joining.
-  Result<Joining> begin_fork(const launcher::Jar& session_jar, const Plan& session_plan,
-                             int control_fd, const std::array<int, 3>& stdio,
+  Result<Joining> begin_fork(launcher::Jar& session_jar, const Plan& session_plan, int control_fd,
+                             const std::array<int, 3>& stdio,
                              const std::vector<std::string>& environment = {});
   // The same, waiting until the worker is there: some milliseconds.
-  Result<Forked> fork_into(const launcher::Jar& session_jar, const Plan& session_plan,
-                           int control_fd, const std::array<int, 3>& stdio,
+  Result<Forked> fork_into(launcher::Jar& session_jar, const Plan& session_plan, int control_fd,
+                           const std::array<int, 3>& stdio,
                            const std::vector<std::string>& environment = {});
 
   int alive_fd() const { return control_.get(); }  // readable: it has ended
