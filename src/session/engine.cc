@@ -171,6 +171,12 @@ Async<Result<ShellResult>> Engine::shell(const std::string& id, ShellCall call) 
   co_return co_await (*session)->shell(std::move(call));
 }
 
+Async<Result<std::shared_ptr<Program>>> Engine::spawn(const std::string& id, ProgramCall call) {
+  Result<std::shared_ptr<Session>> session = find_or_open(id);
+  if (!session) co_return std::unexpected(session.error());
+  co_return co_await (*session)->spawn(std::move(call));
+}
+
 Async<Status> Engine::reset(const std::string& id) {
   Result<std::shared_ptr<Session>> session = find_or_open(id);
   if (!session) co_return std::unexpected(session.error());

@@ -187,6 +187,14 @@ Async<Result<ShellResult>> Session::shell(ShellCall call) {
   co_return result;
 }
 
+Async<Result<std::shared_ptr<Program>>> Session::spawn(ProgramCall call) {
+  const std::shared_ptr<Session> keep = shared_from_this();
+  const Busy busy(*this);
+  const Status started = start_jar();
+  if (!started) co_return std::unexpected(started.error());
+  co_return co_await Program::start(jar_, std::move(call), common_.settings.max_output);
+}
+
 void Session::add_files(CallReport& report, const std::vector<std::string>& wanted) {
   const FileLimits limits{.one = common_.settings.max_file,
                           .total = common_.settings.max_file_total};
