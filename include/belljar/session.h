@@ -86,6 +86,9 @@ struct CallReport {
 };
 
 struct PythonResult : CallReport {
+  // "warm" or "cold": an interpreter was started for this call, by a fork of one that has
+  // imported everything, or from nothing. Empty: it was there.
+  std::string started;
   std::optional<Exception> exception;
   std::optional<std::string> result;  // repr of the last expression
   std::string result_type;

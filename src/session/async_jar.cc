@@ -1,5 +1,8 @@
 #include "session/async_jar.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <csignal>
 
 #include "session/descendants.h"
@@ -12,6 +15,8 @@ using std::chrono::milliseconds;
 
 // How often the limits of a jar are looked at in which no call runs: there may be hundreds.
 constexpr milliseconds kIdleTick{1000};
+// A fork takes some; a busy machine takes its time.
+constexpr milliseconds kJoinTime{10'000};
 // A guest can make init talk without end, by stopping what init started. The socket holds
 // fewer.
 constexpr int kEventsAtOnce = 1000;
@@ -35,9 +40,10 @@ AsyncJar::AsyncJar(Loop& loop, launcher::Started started)
       tick_(loop) {}
 
 Result<std::shared_ptr<AsyncJar>> AsyncJar::start(Loop& loop, const Policy& policy,
-                                                  const Caller& caller, Host& host) {
-  launcher::Started started =
-      TRY(launcher::start(policy, caller, host, nullptr, [](const Plan&) -> Status { return {}; }));
+                                                  const Caller& caller, Host& host,
+                                                  const launcher::Origin& origin) {
+  launcher::Started started = TRY(launcher::start(
+      policy, caller, host, nullptr, [](const Plan&) -> Status { return {}; }, {}, origin));
   std::shared_ptr<AsyncJar> jar(new AsyncJar(loop, std::move(started)));
   jar->control_.assign(TRY(another(jar->jar_.control_fd())).release());
   jar->pidfd_.assign(TRY(another(jar->jar_.init_pidfd())).release());
@@ -57,16 +63,71 @@ Result<std::shared_ptr<Process>> AsyncJar::spawn(launcher::Command command) {
 }
 
 void AsyncJar::signal(const Process& process, int signal) {
+  if (ended_ || process.ended()) return;
   // A failure means that the jar is ending, which the loop will see.
-  if (!ended_ && !process.ended()) (void)jar_.signal(process.id, signal);
+  if (process.forked)
+    (void)jar_.signal_group(process.pid, signal);
+  else
+    (void)jar_.signal(process.id, signal);
+}
+
+Async<Result<std::shared_ptr<Process>>> AsyncJar::fork(std::shared_ptr<Warm> warm, int control_fd,
+                                                       std::array<int, 3> stdio_fds) {
+  using Made = Result<std::shared_ptr<Process>>;
+  const std::shared_ptr<AsyncJar> keep = shared_from_this();
+  if (ended_) co_return Made(fail("the jar has ended"));
+  Result<Joining> joining = warm->begin_fork(jar_, plan_, control_fd, stdio_fds);
+  if (!joining) co_return std::unexpected(joining.error());
+  Result<Fd> watched = another(joining->fd());
+  if (!watched) co_return std::unexpected(watched.error());
+  Stream news(loop_, watched->release());
+  asio::steady_timer limit(loop_, kJoinTime);
+  limit.async_wait([&news](boost::system::error_code cancelled) {
+    boost::system::error_code ignored;  // who waits for it is told in any case
+    if (!cancelled) news.close(ignored);
+  });
+  for (;;) {
+    Result<std::optional<Forked>> step = joining->step();
+    if (!step) co_return std::unexpected(step.error());
+    if (*step) {
+      limit.cancel();
+      auto process = std::make_shared<Process>(loop_, last_fork_++);
+      process->pid = (*step)->pid_inside;
+      process->forked = std::move(**step);
+      processes_.emplace(process->id, process);
+      belljar::begin(loop_, watch_fork(keep, process));
+      co_return process;
+    }
+    const bool waited = news.is_open() ? co_await readable(news) : false;
+    if (!waited) co_return Made(fail("the warm interpreter does not answer"));
+  }
+}
+
+// Its end is known by its descriptor, and how it ended from the interpreter.
+Async<void> AsyncJar::watch_fork(std::shared_ptr<AsyncJar> self, std::shared_ptr<Process> process) {
+  for (int fd : {process->forked->pidfd.get(), process->forked->status_fd.get()}) {
+    Result<Fd> watched = another(fd);
+    if (!watched) break;
+    Stream news(self->loop_, watched->release());
+    co_await readable(news);
+  }
+  if (process->ended()) co_return;
+  const Result<std::optional<int>> status = process->forked->ended();
+  process->status = status ? status->value_or(SIGKILL) : SIGKILL;
+  self->processes_.erase(process->id);
+  process->changed.raise();
 }
 
 void AsyncJar::kill_descendants(const Process& process, std::uint64_t since) {
-  if (!ended_ && !process.ended() && process.pid > 0)
+  if (!ended_ && !process.ended() && process.pid > 0 && !process.forked)
     session::kill_descendants(jar_.init_pid(), process.pid, since);
 }
 
 void AsyncJar::kill_only(const Process& process) {
+  if (process.forked) {
+    ::syscall(SYS_pidfd_send_signal, process.forked->pidfd.get(), SIGKILL, nullptr, 0);
+    return;
+  }
   if (!ended_ && !process.ended() && process.pid > 0)
     session::kill_only(jar_.init_pid(), process.pid);
 }
@@ -141,8 +202,8 @@ void AsyncJar::begin_call() {
 
 void AsyncJar::end_call() {
   if (ended_) return;
-  procs_were_full_ = watch_.procs_were_full() ||
-                     (!pids_limit_hit_ && jar_.group().pids_limit_hit());
+  procs_were_full_ =
+      watch_.procs_were_full() || (!pids_limit_hit_ && jar_.group().pids_limit_hit());
   if (--calls_ > 0) return;
   watch_.renew_cpu(jar_);
   procs_were_full_ = procs_were_full_ || watch_.procs_were_full();

@@ -75,6 +75,8 @@ Result<std::unique_ptr<Engine>> Engine::make(Loop& loop, Policy policy, Caller c
   std::unique_ptr<Engine> engine(new Engine(loop, std::move(policy), std::move(caller),
                                             std::move(settings), std::move(folder)));
   begin(loop, Reaper::run(engine->reaper_));
+  Common& common = *engine->common_;
+  (void)common.warm.find(shared_by_sessions(engine->policy_, common.settings));  // on its way
   return engine;
 }
 

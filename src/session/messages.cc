@@ -2,8 +2,6 @@
 
 #include <boost/json.hpp>
 
-#include "session/sources.h"
-
 namespace belljar::session {
 namespace {
 
@@ -95,9 +93,11 @@ std::optional<Message> parse_message(std::string_view text_of_message) {
   return std::nullopt;
 }
 
-std::string setup_request(std::size_t max_frame) {
+std::string setup_request(std::size_t max_frame, std::string_view display) {
+  json::value text_of_display = nullptr;
+  if (!display.empty()) text_of_display = display;
   return json::serialize(json::object{{"op", "setup"},
-                                      {"display", worker_display_source()},
+                                      {"display", text_of_display},
                                       {"dpi", kDpi},
                                       {"max_repr", kMaxRepr},
                                       {"max_frame", max_frame},

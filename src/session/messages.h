@@ -34,7 +34,8 @@ using Message = std::variant<Ready, Display, Done>;
 // nullopt: it is none.
 std::optional<Message> parse_message(std::string_view json);
 
-std::string setup_request(std::size_t max_frame);
+// `display`: the text of worker_display.py, where the worker does not have it yet.
+std::string setup_request(std::size_t max_frame, std::string_view display);
 std::string execute_request(std::uint64_t id, std::string_view code);
 
 }  // namespace belljar::session

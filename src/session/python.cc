@@ -52,10 +52,21 @@ Error not_started(const std::string& python, int err) {
                       : ""};
 }
 
+Result<std::shared_ptr<Process>> spawn(AsyncJar& jar, const std::string& python, int control_fd,
+                                       const std::array<int, 3>& stdio_fds) {
+  launcher::Command command;
+  command.arguments = {python, "-c", kBoot, jar.plan().layout.workdir};
+  command.folder = "/";
+  command.stdio_fds = stdio_fds;
+  command.control_fd = control_fd;
+  return jar.spawn(std::move(command));
+}
+
 std::size_t size_of(const Display& display) {
   std::size_t size = 0;
   // Many empty ones are no small thing either.
-  for (const auto& [mime, value] : display.data) size += sizeof mime * 2 + mime.size() + value.size();
+  for (const auto& [mime, value] : display.data)
+    size += sizeof mime * 2 + mime.size() + value.size();
   for (const std::string& frame : display.video_frames) size += sizeof frame + frame.size();
   return size;
 }
@@ -74,7 +85,8 @@ PythonWorker::PythonWorker(std::shared_ptr<AsyncJar> jar, std::shared_ptr<Proces
 PythonWorker::~PythonWorker() { kill(); }
 
 Async<Result<std::shared_ptr<PythonWorker>>> PythonWorker::start(std::shared_ptr<AsyncJar> jar,
-                                                                 const SessionSettings& settings) {
+                                                                 const SessionSettings& settings,
+                                                                 std::shared_ptr<Warm> warm) {
   using Started = Result<std::shared_ptr<PythonWorker>>;
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
@@ -88,17 +100,20 @@ Async<Result<std::shared_ptr<PythonWorker>>> PythonWorker::start(std::shared_ptr
   Result<Fd> null = open_path("/dev/null", O_RDONLY);
   if (!null) co_return std::unexpected(null.error());
 
-  launcher::Command command;
-  command.arguments = {settings.python, "-c", kBoot, jar->plan().layout.workdir};
-  command.folder = "/";
-  command.stdio_fds = {null->get(), outputs[0].get(), outputs[1].get()};
-  command.control_fd = guests.get();
-  Result<std::shared_ptr<Process>> process = jar->spawn(std::move(command));
+  const std::array<int, 3> stdio = {null->get(), outputs[0].get(), outputs[1].get()};
+  Result<std::shared_ptr<Process>> process = fail("there is no warm interpreter");
+  if (warm != nullptr) process = co_await jar->fork(warm, guests.get(), stdio);
+  const bool is_warm = process.has_value();
+  const std::string why_cold = is_warm || warm == nullptr ? "" : process.error().message();
+  if (!is_warm) process = spawn(*jar, settings.python, guests.get(), stdio);
   if (!process) co_return std::unexpected(process.error());
   std::shared_ptr<PythonWorker> worker(new PythonWorker(
       std::move(jar), *process, std::move(*capture), std::move(ours), settings.max_output));
   guests.reset();
-  worker->send(frame(worker_source()) + frame(setup_request(kMaxFrame)));
+  worker->is_warm_ = is_warm;
+  worker->why_cold_ = why_cold;
+  if (!is_warm) worker->send(frame(worker_source()));
+  worker->send(frame(setup_request(kMaxFrame, is_warm ? "" : worker_display_source())));
   begin(worker->jar_->loop(), read(worker));
   begin(worker->jar_->loop(), write(worker));
   Status ready = co_await await_start(*worker->jar_, **process);
@@ -267,8 +282,7 @@ void PythonWorker::finish(PythonResult& result, const Stopped& stopped) const {
   }
   result.state_lost = true;
   tell_limit(result, *jar_);
-  if (!stopped.killed && !jar_->ended_by())
-    result.notes.push_back(how_it_ended());
+  if (!stopped.killed && !jar_->ended_by()) result.notes.push_back(how_it_ended());
   result.notes.emplace_back("the interpreter's state was lost");
 }
 

@@ -21,7 +21,8 @@ namespace belljar::session {
 class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
  public:
   static Async<Result<std::shared_ptr<PythonWorker>>> start(std::shared_ptr<AsyncJar> jar,
-                                                            const SessionSettings& settings);
+                                                            const SessionSettings& settings,
+                                                            std::shared_ptr<Warm> warm = nullptr);
   PythonWorker(const PythonWorker&) = delete;
   PythonWorker& operator=(const PythonWorker&) = delete;
   ~PythonWorker();
@@ -31,6 +32,10 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
                               std::chrono::milliseconds grace);
   // Asks the call that runs, if one does, to stop.
   void interrupt();
+
+  // Forked from an interpreter that had everything imported; else, if that was tried, why not.
+  bool is_warm() const { return is_warm_; }
+  const std::string& why_cold() const { return why_cold_; }
 
   bool alive() const { return !broken_ && !process_->ended(); }
   void kill();
@@ -66,8 +71,10 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
   FrameReader frames_;
   std::size_t max_output_;
   std::string outbox_;
+  bool is_warm_ = false;
+  std::string why_cold_;
   bool ready_ = false;
-  bool broken_ = false;    // it cannot be spoken with any more
+  bool broken_ = false;   // it cannot be spoken with any more
   bool hung_up_ = false;  // it did that, while it lived
   bool asked_to_stop_ = false;
   std::uint64_t last_id_ = 0;

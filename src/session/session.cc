@@ -74,13 +74,19 @@ Session::Session(std::shared_ptr<Common> common, std::string id, Policy policy, 
       python_turns_(common_->loop),
       shell_turns_(common_->loop) {}
 
-Result<std::shared_ptr<Session>> Session::make(std::shared_ptr<Common> common, std::string id,
-                                               Policy policy, std::string folder) {
+Policy shared_by_sessions(Policy policy, const SessionSettings& settings) {
   policy.limits.cpu_renews = true;
   policy.limits.timeout.reset();  // calls have their own
-  policy.files.workdir = common->settings.workdir;
+  policy.files.workdir = settings.workdir;
+  return policy;
+}
+
+Result<std::shared_ptr<Session>> Session::make(std::shared_ptr<Common> common, std::string id,
+                                               Policy policy, std::string folder) {
+  policy = shared_by_sessions(std::move(policy), common->settings);
   std::shared_ptr<Session> session(
       new Session(std::move(common), std::move(id), std::move(policy), std::move(folder)));
+  session->plain_policy_ = session->policy_;
   Files& files = session->policy_.files;
   TRY(make_folder(session->folder_));
   if (files.workdir.empty()) {
@@ -127,6 +133,14 @@ Status Session::start_jar() {
   }
   python_.reset();
   shell_.reset();
+  warm_ = common_->warm.find(plain_policy_);
+  if (warm_ != nullptr) {
+    Result<std::shared_ptr<AsyncJar>> joinable =
+        AsyncJar::start(common_->loop, policy_, common_->caller, common_->host, warm_->origin());
+    if (joinable) jar_ = std::move(*joinable);
+    if (joinable) return {};
+    warm_ = nullptr;
+  }
   jar_ = TRY(AsyncJar::start(common_->loop, policy_, common_->caller, common_->host));
   return {};
 }
@@ -137,9 +151,11 @@ Async<Status> Session::start_python() {
   if (python_ != nullptr) note("the interpreter is a fresh one: the last one had ended");
   python_.reset();
   Result<std::shared_ptr<PythonWorker>> worker =
-      co_await PythonWorker::start(jar_, common_->settings);
+      co_await PythonWorker::start(jar_, common_->settings, warm_);
   if (!worker) co_return std::unexpected(worker.error());
   python_ = std::move(*worker);
+  python_is_new_ = true;
+  if (!python_->why_cold().empty()) note("it was started cold: " + python_->why_cold());
   co_return Status();
 }
 
@@ -217,6 +233,7 @@ Async<Result<PythonResult>> Session::python(PythonCall call) {
   }
   result.notes.insert(result.notes.begin(), about_time.notes.begin(), about_time.notes.end());
   result.working_directory = jar->plan().layout.workdir;
+  if (std::exchange(python_is_new_, false)) result.started = worker->is_warm() ? "warm" : "cold";
   std::string said;
   if (result.exception) said = result.exception->type + "\n" + result.exception->traceback;
   co_await complete(result, *jar, std::move(said), std::move(call.outputs), std::move(*file));

@@ -15,6 +15,7 @@
 #include "session/python.h"
 #include "session/shell.h"
 #include "session/turns.h"
+#include "session/warm_starts.h"
 
 namespace belljar::session {
 
@@ -25,7 +26,11 @@ struct Common {
   Host host;
   SessionSettings settings;
   Aside aside;
+  WarmStarts warm{loop, aside, caller, host, settings};
 };
+
+// A policy as sessions have it, without the folders of each.
+Policy shared_by_sessions(Policy policy, const SessionSettings& settings);
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
@@ -79,8 +84,11 @@ class Session : public std::enable_shared_from_this<Session> {
   Fd workdir_;
   Snapshot files_;
   Turns files_turns_;
+  Policy plain_policy_;         // without its own folders: what sessions share
+  std::shared_ptr<Warm> warm_;  // which the jar can be joined from
   std::shared_ptr<AsyncJar> jar_;
   std::shared_ptr<PythonWorker> python_;
+  bool python_is_new_ = false;  // since the last call
   Turns python_turns_;
   std::shared_ptr<ShellWorker> shell_;
   Turns shell_turns_;
