@@ -68,11 +68,9 @@ Policy policy_of_interpreter(const Policy& sessions) {
   for (const auto& [name, value] : sessions.environment.set)
     if (name.starts_with("PYTHON")) policy.environment.set.emplace_back(name, value);
   policy.syscalls = Syscalls::deny_list;
-  for (Promise promise : {Promise::files, Promise::environment, Promise::processes})
-    policy.set_need(promise, Need::required);
-  if (!policy.files.hide_globs.empty()) policy.set_need(Promise::exceptions, Need::required);
-  if (policy.network == Network::none) policy.set_need(Promise::network, Need::required);
-  policy.set_need(Promise::syscalls, Need::best_effort);
+  // What it cannot do without is asked for by Warm::start: namespaces.
+  policy.needs.fill(Need::best_effort);
+  policy.set_need(Promise::limits, Need::unasked);
   return policy;
 }
 
