@@ -13,6 +13,8 @@ test+=(qemu-system-x86 busybox-static e2fsprogs fakeroot mount mawk netbase ca-c
 # What the network tests serve and fetch with. None of these starts a service.
 test+=(curl dropbear-bin golang-go musl-tools nghttp2-server openssh-client openssl python3-pip
        python3-pytest-xdist python3-requests redis-tools wget)
+# What the session tests draw and tabulate with.
+test+=(python3-matplotlib python3-numpy python3-pandas python3-pil)
 check=(ccache clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev)
 
 case "${1:-build}" in

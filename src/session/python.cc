@@ -21,12 +21,14 @@ constexpr std::size_t kMaxDisplayCount = 1000;
 // A cold start imports the standard library; a busy machine takes its time.
 constexpr milliseconds kStartTime{30'000};
 
-// Reads the worker's source from its socket. Python's own start has not looked into the
-// current folder yet, and must not: the guest may have put a json.py there.
+// Reads the worker's source from its socket. It is started in / and only then goes to the
+// workdir, where the guest may have put a json.py: Python 3.13 imports a module from the
+// current folder before the first line of this.
 constexpr const char* kBoot =
     "import sys\n"
-    "if sys.path[:1] == ['']: del sys.path[0]\n"
+    "del sys.path[0]\n"
     "import os\n"
+    "os.chdir(sys.argv.pop())\n"
     "def read(n):\n"
     "    data = b''\n"
     "    while len(data) < n:\n"
@@ -89,7 +91,8 @@ Async<Result<std::shared_ptr<PythonWorker>>> PythonWorker::start(std::shared_ptr
   if (!null) co_return std::unexpected(null.error());
 
   launcher::Command command;
-  command.arguments = {settings.python, "-c", kBoot};
+  command.arguments = {settings.python, "-c", kBoot, jar->plan().layout.workdir};
+  command.folder = "/";
   command.stdio_fds = {null->get(), outputs[0].get(), outputs[1].get()};
   command.control_fd = guests.get();
   Result<std::shared_ptr<Process>> process = jar->spawn(std::move(command));

@@ -10,6 +10,8 @@ using std::chrono::milliseconds;
 
 // SIGKILL takes effect at once, unless the kernel is busy on the guest's behalf.
 constexpr milliseconds kKillTime{5'000};
+// Python forgets an interrupt that comes while it frees something.
+constexpr milliseconds kAskAgain{1'000};
 
 Stop reason_to_stop(const Running& running, Clock::time_point deadline) {
   if (running.asked_to_stop) return Stop::asked;
@@ -21,20 +23,24 @@ Stop reason_to_stop(const Running& running, Clock::time_point deadline) {
 
 Async<Stopped> await_end(Running running, Clock::time_point deadline, milliseconds grace) {
   Stopped stopped;
+  Clock::time_point ask_again = Clock::time_point::max();
   while (!running.over()) {
-    co_await running.process.changed.wait_until(deadline);
+    co_await running.process.changed.wait_until(std::min(deadline, ask_again));
     if (running.over()) break;
     if (stopped.why == Stop::none) {
       stopped.why = reason_to_stop(running, deadline);
       if (stopped.why == Stop::none) continue;
-      running.jar.signal(running.process, SIGINT);
-      running.jar.signal(running.process, SIGCONT);  // a stopped process would not see it
       deadline = Clock::now() + grace;
+      ask_again = Clock::now();
     } else if (Clock::now() >= deadline) {
       stopped.killed = true;
       running.make_stop();
       deadline = Clock::now() + grace;
     }
+    if (Clock::now() < ask_again) continue;
+    running.jar.signal(running.process, SIGINT);
+    running.jar.signal(running.process, SIGCONT);  // a stopped process would not see it
+    ask_again = Clock::now() + kAskAgain;
   }
   co_return stopped;
 }
