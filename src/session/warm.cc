@@ -48,6 +48,29 @@ exec(compile(part(0, int.from_bytes(part(0, 4), "little")), "<belljar warm>", "e
      {"__name__": "belljar_warm", "part": part})
 )";
 
+// Variables by which an interpreter finds its libraries.
+constexpr std::string_view kAboutPython[] = {"PYTHON", "PYENV_", "VIRTUAL_ENV", "CONDA_"};
+
+bool is_about_python(std::string_view name) {
+  return std::ranges::any_of(kAboutPython,
+                             [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+// What of the caller's variables it starts with, and forks do not have: what depends on a
+// session is theirs alone.
+Environment environment_of_interpreter(const Environment& sessions) {
+  Environment environment;
+  environment.pass = {"PATH", "LANG", "LANGUAGE", "LC_*", "TZ"};
+  for (std::string_view prefix : kAboutPython)
+    if (sessions.everything) environment.pass.push_back(std::string(prefix) + "*");
+  for (const std::string& name : sessions.pass)
+    if (is_about_python(name)) environment.pass.push_back(name);
+  for (const auto& [name, value] : sessions.set)
+    if (is_about_python(name)) environment.set.emplace_back(name, value);
+  environment.system_path_only = sessions.system_path_only;
+  return environment;
+}
+
 // What the interpreter may see: what every session may read, and nothing of one session's own.
 // Its limits would be the forks' as well, which have their own.
 Policy policy_of_interpreter(const Policy& sessions) {
@@ -63,16 +86,11 @@ Policy policy_of_interpreter(const Policy& sessions) {
       policy.files.grants.push_back(grant);
   // A fork could not leave a network namespace for the host's own.
   policy.network = sessions.network == Network::full ? Network::full : Network::none;
-  policy.environment.pass = {"PATH", "LANG", "LANGUAGE", "LC_*", "TZ"};
-  policy.environment.system_path_only = sessions.environment.system_path_only;
-  for (const auto& [name, value] : sessions.environment.set)
-    if (name.starts_with("PYTHON")) policy.environment.set.emplace_back(name, value);
+  policy.environment = environment_of_interpreter(sessions.environment);
   policy.syscalls = Syscalls::deny_list;
-  for (Promise promise : {Promise::files, Promise::environment, Promise::processes})
-    policy.set_need(promise, Need::required);
-  if (!policy.files.hide_globs.empty()) policy.set_need(Promise::exceptions, Need::required);
-  if (policy.network == Network::none) policy.set_need(Promise::network, Need::required);
-  policy.set_need(Promise::syscalls, Need::best_effort);
+  // What it cannot do without is asked for by Warm::start: namespaces.
+  policy.needs.fill(Need::best_effort);
+  policy.set_need(Promise::limits, Need::unasked);
   return policy;
 }
 
@@ -167,7 +185,6 @@ Status wait_until_ready(Jar& jar, int control_fd, int errors_fd) {
   }
 }
 
-// What it made stays, if it has ended at all; but nobody waits for it.
 Status accept_plan(const Plan&) { return {}; }
 
 bool has_hung_up(int fd) {
@@ -281,11 +298,12 @@ Status Warm::revive() {
   SocketPair control = TRY(make_sockets(SOCK_STREAM));
   Pipe errors = TRY(make_pipe());
   Fd null = TRY(open_path("/dev/null", O_WRONLY));
-  (void)TRY(own.spawn({.arguments = {sources_.python, "-c", kBoot},
-                       .folder = "/",
-                       .environment = {},
-                       .stdio_fds = {control.theirs.get(), null.get(), errors.write.get()},
-                       .leads = false}));
+  const std::uint32_t id =
+      TRY(own.spawn({.arguments = {sources_.python, "-c", kBoot},
+                     .folder = "/",
+                     .environment = {},
+                     .stdio_fds = {control.theirs.get(), null.get(), errors.write.get()},
+                     .leads = false}));
   control.theirs.reset();
   errors.write.reset();
   // Its end while we send is told better by what it says, or by init.
@@ -296,10 +314,13 @@ Status Warm::revive() {
   const int fds[] = {joiner.get()};
   if (sent && !send_with_fds(control.ours.get(), "l", fds))
     sent = fail("send to the interpreter", errno);
-  TRY(wait_until_ready(own, control.ours.get(), errors.read.get()));
-  TRY(sent);
-  control_ = std::move(control.ours);
-  return {};
+  Status ready = wait_until_ready(own, control.ours.get(), errors.read.get());
+  if (ready && sent) {
+    control_ = std::move(control.ours);
+    return {};
+  }
+  (void)own.signal(id, SIGKILL);  // if it is still there; the jar may have ended too
+  return ready ? sent : ready;
 }
 
 bool Warm::alive() const { return control_ && !has_hung_up(control_.get()); }

@@ -78,7 +78,7 @@ class Warm {
   launcher::Origin origin() const { return {Role::joinable, beneath_.get()}; }
 
   // The worker's descriptors are `stdio`, and `control_fd` as 3. `environment`: NAME=value, over
-  // the plan's. `session_jar` must outlive the joining.
+  // the plan's. `session_jar` must stay where it is until the joining is over.
   Result<Joining> begin_fork(launcher::Jar& session_jar, const Plan& session_plan, int control_fd,
                              const std::array<int, 3>& stdio,
                              const std::vector<std::string>& environment = {});

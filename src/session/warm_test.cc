@@ -49,6 +49,8 @@ TEST_F(Warmed, a_fork_is_in_all_namespaces_of_its_jar_and_in_none_of_the_interpr
     EXPECT_EQ(own, link_of(session.jar.init_pid(), name));
     EXPECT_NE(own, link_of(interpreter_of(warm), name));
   }
+  auto cgroup_of = [](pid_t pid) { return read_text("/proc/" + std::to_string(pid) + "/cgroup"); };
+  EXPECT_EQ(cgroup_of(worker.forked.pid), cgroup_of(session.jar.init_pid()));
 }
 
 TEST_F(Warmed, a_fork_has_the_rights_of_a_spawned_process) {
@@ -148,6 +150,9 @@ TEST_F(Warmed, a_fork_can_do_what_sessions_do) {
                        "with mp.get_context('fork').Pool(2) as pool: answer = pool.map(abs, [-1])"),
             "[1]");
   EXPECT_EQ(worker.ask("answer = open('/proc/self/environ', 'rb').read(1) != b''"), "True");
+  EXPECT_EQ(worker.ask("answer = subprocess.run(['/proc/self/exe', '-c', 'print(5)'], "
+                       "capture_output=True, text=True).stdout"),
+            "5\n");
 }
 
 TEST_F(Warmed, forks_are_random_each_in_its_own_way) {
