@@ -12,7 +12,7 @@ using std::chrono::milliseconds;
 // SIGKILL takes effect at once, unless the kernel is busy on the guest's behalf.
 constexpr milliseconds kKillTime{5'000};
 // From a spawn request to exec; a busy machine takes its time.
-constexpr milliseconds kSpawnTime{10'000};
+constexpr milliseconds kSpawnTime{5'000};
 // Between two tries of making something stop.
 constexpr milliseconds kRetryTime{200};
 // A guest that stops its worker more often than this in one call may leave it stopped.
