@@ -14,10 +14,10 @@ import time
 
 import pytest
 
-from boxes import box, engine, engines  # noqa: F401
+from boxes import engines  # noqa: F401
 from engine import SLOWER, Engine, Refused
 
-TIME_MS = 1500  # of an attack
+TIME_MS = 600 * SLOWER  # of an attack
 SOON = 5 * SLOWER
 MEMORY_KB = 250_000  # that the engine may need for one attacker, at the most
 LATENCY = 1.0 * SLOWER  # of a call of the other's, at the most
@@ -25,9 +25,21 @@ LONG = os.environ.get("BELLJAR_LONG") == "1"
 FLOOD = 10_000_000_000 if LONG else 2_000_000_000
 
 
-@pytest.fixture(params=["developer", "public-bot"])
-def profile(request):
+# Every caller and every policy that could matter, but not each with each: the list is long.
+PAIRS = (("user", "developer"), ("root", "public-bot"))
+
+
+@pytest.fixture(params=PAIRS, ids="-".join)
+def pair(request):
     return request.param
+
+
+@pytest.fixture
+def engine(engines, everyone, pair):
+    who, profile = pair
+    if who not in everyone:
+        pytest.skip(f"needs to be started by root to be {who}")
+    return engines.get(everyone[who], profile, settings={"grace": 400 * SLOWER})
 
 
 # ---------------------------------------------------------------- the frame of an attack
@@ -48,7 +60,7 @@ class Witness:
 
     def _run(self) -> None:
         try:
-            while not self._stop.wait(0.01):
+            while not self._stop.wait(0.03):
                 call = self.box.send_python("n += 1\nn")
                 answer = call.wait()
                 self.calls += 1
@@ -73,11 +85,17 @@ class Attack:
     code: str
     before: str = "pass"  # another call, first
     time_ms: int = TIME_MS
-    once: bool = False  # it is slow, and no policy or caller matters to it
+    once: bool = False  # neither policy nor caller matters to it
 
 
-def skip_if_done(engine: Engine, attack: Attack) -> bool:
-    return attack.once and (engine.profile, engine.identity.name) != ("developer", "user")
+def cases(attacks: list[Attack]) -> list:
+    """Each with the first pair, and with the others where they could matter."""
+    return [
+        pytest.param(pair, attack, id=f"{'-'.join(pair)}-{attack.name}")
+        for pair in PAIRS
+        for attack in attacks
+        if pair == PAIRS[0] or not attack.once
+    ]
 
 
 def endure(engine: Engine, attack: Attack, send, next_call, heal) -> None:
@@ -135,33 +153,33 @@ N = 3  # the number of the attack's call: tools, before, attack
 
 PYTHON = [
     # -- frames
-    Attack("done-with-its-own-id", f"send(forged({N}))\n1"),
-    Attack("done-with-another-id", "send(forged(1) + forged(99) + forged(0) + forged(-1) + forged(2**63))\n1"),
-    Attack("done-for-calls-to-come", "for n in range(1, 1000): send(forged(n))"),
-    Attack("done-after-the-answer", f"def late():\n    time.sleep(0.1); send(forged({N}) + forged({N} + 1))\nthreading.Thread(target=late).start()"),
-    Attack("done-in-a-thread-for-ever", "def lie():\n    n = 0\n    while True:\n        n += 1; send(forged(n % 10)); time.sleep(0.001)\nthreading.Thread(target=lie, daemon=True).start()"),
-    Attack("done-with-wrong-types", f"send(frame(dict(op='done', id={N}, status=7, result=[1], exception='x')))"),
-    Attack("done-with-nested-fields", f"send(frame(dict(op='done', id={N}, status='error', exception=dict(type=dict(), message=[[]], traceback=5), result=dict(repr=None, type=3, data=[]))))"),
-    Attack("done-with-a-huge-text", f"send(forged({N}, exception=dict(type='x', message='y' * 15_000_000, traceback='')))"),
-    Attack("ready-again-and-again", "for _ in range(1000): send(frame(dict(op='ready', python=5)))"),
-    Attack("unknown-ops", "for op in ('execute', 'setup', '', None, [], 'x' * 1000): send(frame(dict(op=op)))"),
-    Attack("empty-frames", "send(b'\\0\\0\\0\\0' * 100_000)"),
-    Attack("no-objects", "for text in (b'[]', b'1', b'null', b'\"x\"', b'{', b'{}', b'\\xff\\xfe', b'\\0'): send(frame(text))"),
-    Attack("binary", "for _ in range(50): send(frame(os.urandom(100_000)))"),
-    Attack("bytes-out-of-frame", "os.write(control_fd(), os.urandom(7))"),
-    Attack("deep-json", "send(frame(b'[' * 5_000_000))\nsend(frame(b'{\"a\":' * 1_000_000))"),
-    Attack("deep-json-in-a-display", f"send(frame(b'{{\"op\":\"display\",\"id\":{N},\"data\":{{\"a\":' + b'[' * 30 + b']' * 30 + b'}}}}'))"),
-    Attack("largest-length", "os.write(control_fd(), b'\\xff\\xff\\xff\\xff')"),
-    Attack("one-byte-too-long", "os.write(control_fd(), ((16 << 20) + 1).to_bytes(4, 'little'))"),
-    Attack("length-without-bytes", "os.write(control_fd(), (16 << 20).to_bytes(4, 'little'))"),
-    Attack("half-a-header", "os.write(control_fd(), b'\\x10')"),
-    Attack("flood-of-frames", "data = frame(dict(op='display', id=1, data={})) * 1000\nwhile True: send(data)"),
-    Attack("flood-of-large-frames", "data = frame(b'[' + b'0,' * 8_000_000 + b'0]')\nwhile True: send(data)"),
-    Attack("flood-of-displays", f"data = frame(dict(op='display', id={N}, data={{'text/plain': 'x' * 100_000}}))\nwhile True: send(data)"),
-    Attack("empty-video-frames", f"data = frame(dict(op='display', id={N}, video_frames=[''] * 4_000_000))\nwhile True: send(data)"),
-    Attack("display-with-many-keys", f"data = frame(dict(op='display', id={N}, data={{str(i): '' for i in range(1_000_000)}}))\nwhile True: send(data)"),
-    Attack("same-key-again-and-again", f"send(frame(b'{{\"op\":\"display\",\"id\":{N},' + b'\"data\":{{}},' * 1_000_000 + b'\"x\":1}}'))"),
-    Attack("images-that-are-none", f"send(frame(dict(op='display', id={N}, data={{'image/png': '<not base64>\\0'}})))"),
+    Attack("done-with-its-own-id", f"send(forged({N}))\n1", once=True),
+    Attack("done-with-another-id", "send(forged(1) + forged(99) + forged(0) + forged(-1) + forged(2**63))\n1", once=True),
+    Attack("done-for-calls-to-come", "for n in range(1, 1000): send(forged(n))", once=True),
+    Attack("done-after-the-answer", f"def late():\n    time.sleep(0.1); send(forged({N}) + forged({N} + 1))\nthreading.Thread(target=late).start()", once=True),
+    Attack("done-in-a-thread-for-ever", "def lie():\n    n = 0\n    while True:\n        n += 1; send(forged(n % 10)); time.sleep(0.001)\nthreading.Thread(target=lie, daemon=True).start()", once=True),
+    Attack("done-with-wrong-types", f"send(frame(dict(op='done', id={N}, status=7, result=[1], exception='x')))", once=True),
+    Attack("done-with-nested-fields", f"send(frame(dict(op='done', id={N}, status='error', exception=dict(type=dict(), message=[[]], traceback=5), result=dict(repr=None, type=3, data=[]))))", once=True),
+    Attack("done-with-a-huge-text", f"send(forged({N}, exception=dict(type='x', message='y' * 15_000_000, traceback='')))", once=True),
+    Attack("ready-again-and-again", "for _ in range(1000): send(frame(dict(op='ready', python=5)))", once=True),
+    Attack("unknown-ops", "for op in ('execute', 'setup', '', None, [], 'x' * 1000): send(frame(dict(op=op)))", once=True),
+    Attack("empty-frames", "send(b'\\0\\0\\0\\0' * 100_000)", once=True),
+    Attack("no-objects", "for text in (b'[]', b'1', b'null', b'\"x\"', b'{', b'{}', b'\\xff\\xfe', b'\\0'): send(frame(text))", once=True),
+    Attack("binary", "for _ in range(50): send(frame(os.urandom(100_000)))", once=True),
+    Attack("bytes-out-of-frame", "os.write(control_fd(), os.urandom(7))", once=True),
+    Attack("deep-json", "send(frame(b'[' * 5_000_000))\nsend(frame(b'{\"a\":' * 1_000_000))", once=True),
+    Attack("deep-json-in-a-display", f"send(frame(b'{{\"op\":\"display\",\"id\":{N},\"data\":{{\"a\":' + b'[' * 30 + b']' * 30 + b'}}}}'))", once=True),
+    Attack("largest-length", "os.write(control_fd(), b'\\xff\\xff\\xff\\xff')", once=True),
+    Attack("one-byte-too-long", "os.write(control_fd(), ((16 << 20) + 1).to_bytes(4, 'little'))", once=True),
+    Attack("length-without-bytes", "os.write(control_fd(), (16 << 20).to_bytes(4, 'little'))", once=True),
+    Attack("half-a-header", "os.write(control_fd(), b'\\x10')", once=True),
+    Attack("flood-of-frames", "data = frame(dict(op='display', id=1, data={})) * 1000\nwhile True: send(data)", once=True),
+    Attack("flood-of-large-frames", "data = frame(b'[' + b'0,' * 8_000_000 + b'0]')\nwhile True: send(data)", once=True),
+    Attack("flood-of-displays", f"data = frame(dict(op='display', id={N}, data={{'text/plain': 'x' * 100_000}}))\nwhile True: send(data)", once=True),
+    Attack("empty-video-frames", f"data = frame(dict(op='display', id={N}, video_frames=[''] * 4_000_000))\nwhile True: send(data)", once=True),
+    Attack("display-with-many-keys", f"data = frame(dict(op='display', id={N}, data={{str(i): '' for i in range(1_000_000)}}))\nwhile True: send(data)", once=True),
+    Attack("same-key-again-and-again", f"send(frame(b'{{\"op\":\"display\",\"id\":{N},' + b'\"data\":{{}},' * 1_000_000 + b'\"x\":1}}'))", once=True),
+    Attack("images-that-are-none", f"send(frame(dict(op='display', id={N}, data={{'image/png': '<not base64>\\0'}})))", once=True),
     # -- the socket
     Attack("close-control", "os.close(control_fd())\ntime.sleep(60)"),
     Attack("shut-down-writing", "socket.socket(fileno=os.dup(control_fd())).shutdown(socket.SHUT_WR)"),
@@ -204,53 +222,53 @@ PYTHON = [
     Attack("be-another-program-with-the-socket", "os.set_inheritable(control_fd(), True)\nos.execvp('sleep', ['sleep', '60'])"),
     Attack("a-child-keeps-the-socket", "os.set_inheritable(control_fd(), True)\nsubprocess.Popen(['sleep', '60'], close_fds=False)\nos._exit(3)"),
     # -- the interpreter
-    Attack("no-modules", "sys.modules.clear()"),
-    Attack("modules-of-nothing", "for name in list(sys.modules): sys.modules[name] = None"),
-    Attack("tracer-that-raises", "def trace(*_): raise KeyError('traced')\nsys.settrace(trace); threading.settrace(trace)"),
-    Attack("profiler-that-raises", "def profile(*_): raise SystemExit('profiled')\nsys.setprofile(profile)"),
-    Attack("tracer-that-loops", "def trace(*_):\n    while True: pass\nsys.settrace(trace)\n(lambda: 1)()"),
-    Attack("gc-that-raises", "gc.callbacks.append(lambda *_: 1 / 0)\ngc.set_threshold(1)"),
-    Attack("gc-that-breaks-the-worker", "for thing in gc.get_objects():\n    if type(thing).__name__ == 'Worker':\n        for name in list(vars(thing)): setattr(thing, name, None)"),
-    Attack("gc-that-takes-the-lock", "for thing in gc.get_objects():\n    if type(thing).__name__ == 'Worker': thing.lock.acquire()"),
-    Attack("frames-that-are-rewritten", "f = sys._getframe()\nwhile f:\n    for name in list(f.f_globals):\n        if not name.startswith('__'): f.f_globals[name] = None\n    f = f.f_back"),
-    Attack("atexit-that-hangs", "import atexit\natexit.register(time.sleep, 1000)\nsys.exit()"),
-    Attack("builtins-of-nothing", "for name in list(vars(builtins)):\n    if name not in ('__build_class__', '__name__', 'list', 'vars'): setattr(builtins, name, None)"),
-    Attack("builtins-that-raise", "def bad(*_, **__): raise SystemExit(4)\nfor name in ('print', 'open', 'len', 'repr', 'str', 'compile', 'exec', 'eval', 'isinstance', '__import__', 'type'): setattr(builtins, name, bad)"),
-    Attack("import-that-loops", "def bad(*_, **__):\n    while True: pass\nbuiltins.__import__ = bad\nimport json"),
-    Attack("audit-hook-that-raises", "sys.addaudithook(lambda *_: 1 / 0)"),
-    Attack("excepthook-and-displayhook", "sys.excepthook = sys.displayhook = sys.unraisablehook = threading.excepthook = lambda *_: os._exit(9)\n1 / 0"),
+    Attack("no-modules", "sys.modules.clear()", once=True),
+    Attack("modules-of-nothing", "for name in list(sys.modules): sys.modules[name] = None", once=True),
+    Attack("tracer-that-raises", "def trace(*_): raise KeyError('traced')\nsys.settrace(trace); threading.settrace(trace)", once=True),
+    Attack("profiler-that-raises", "def profile(*_): raise SystemExit('profiled')\nsys.setprofile(profile)", once=True),
+    Attack("tracer-that-loops", "def trace(*_):\n    while True: pass\nsys.settrace(trace)\n(lambda: 1)()", once=True),
+    Attack("gc-that-raises", "gc.callbacks.append(lambda *_: 1 / 0)\ngc.set_threshold(1)", once=True),
+    Attack("gc-that-breaks-the-worker", "for thing in gc.get_objects():\n    if type(thing).__name__ == 'Worker':\n        for name in list(vars(thing)): setattr(thing, name, None)", once=True),
+    Attack("gc-that-takes-the-lock", "for thing in gc.get_objects():\n    if type(thing).__name__ == 'Worker': thing.lock.acquire()", once=True),
+    Attack("frames-that-are-rewritten", "f = sys._getframe()\nwhile f:\n    for name in list(f.f_globals):\n        if not name.startswith('__'): f.f_globals[name] = None\n    f = f.f_back", once=True),
+    Attack("atexit-that-hangs", "import atexit\natexit.register(time.sleep, 1000)\nsys.exit()", once=True),
+    Attack("builtins-of-nothing", "for name in list(vars(builtins)):\n    if name not in ('__build_class__', '__name__', 'list', 'vars'): setattr(builtins, name, None)", once=True),
+    Attack("builtins-that-raise", "def bad(*_, **__): raise SystemExit(4)\nfor name in ('print', 'open', 'len', 'repr', 'str', 'compile', 'exec', 'eval', 'isinstance', '__import__', 'type'): setattr(builtins, name, bad)", once=True),
+    Attack("import-that-loops", "def bad(*_, **__):\n    while True: pass\nbuiltins.__import__ = bad\nimport json", once=True),
+    Attack("audit-hook-that-raises", "sys.addaudithook(lambda *_: 1 / 0)", once=True),
+    Attack("excepthook-and-displayhook", "sys.excepthook = sys.displayhook = sys.unraisablehook = threading.excepthook = lambda *_: os._exit(9)\n1 / 0", once=True),
     Attack("recursion", "sys.setrecursionlimit(10**9)\ndef f(): return f()\nf()", once=True),
-    Attack("no-recursion", "sys.setrecursionlimit(60)"),
-    Attack("no-descriptors", "resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))"),
-    Attack("all-descriptors", "while True: os.open('/dev/null', 0)"),
-    Attack("no-memory", "resource.setrlimit(resource.RLIMIT_AS, (1 << 20, 1 << 20))\nx = bytearray(10_000_000)"),
+    Attack("no-recursion", "sys.setrecursionlimit(60)", once=True),
+    Attack("no-descriptors", "resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))", once=True),
+    Attack("all-descriptors", "while True: os.open('/dev/null', 0)", once=True),
+    Attack("no-memory", "resource.setrlimit(resource.RLIMIT_AS, (1 << 20, 1 << 20))\nx = bytearray(10_000_000)", once=True),
     Attack("cpu-limit-of-its-own", "resource.setrlimit(resource.RLIMIT_CPU, (1, 1))\nwhile True: pass", time_ms=4000, once=True),
-    Attack("no-environment-and-no-folder", "os.environ.clear()\nos.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')"),
-    Attack("memory-of-zeros", "ctypes.memset(id(sys), 0, 64)"),
-    Attack("main-module-replaced", "sys.modules['__main__'] = None\nglobals().clear()"),
-    Attack("event-loop-that-never-ends", "import asyncio\nasync def f():\n    while True:\n        try: await asyncio.sleep(0.01)\n        except BaseException: pass\nawait f()"),
+    Attack("no-environment-and-no-folder", "os.environ.clear()\nos.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')", once=True),
+    Attack("memory-of-zeros", "ctypes.memset(id(sys), 0, 64)", once=True),
+    Attack("main-module-replaced", "sys.modules['__main__'] = None\nglobals().clear()", once=True),
+    Attack("event-loop-that-never-ends", "import asyncio\nasync def f():\n    while True:\n        try: await asyncio.sleep(0.01)\n        except BaseException: pass\nawait f()", once=True),
     # -- values and exceptions
     Attack("huge-repr", "class Big:\n    def __repr__(self): return 'x' * 300_000_000\nBig()", time_ms=5000, once=True),
-    Attack("huge-value", "'\\0' * 100_000_000", time_ms=5000),
-    Attack("repr-that-raises", "class Bad:\n    def __repr__(self): raise SystemExit(5)\nBad()"),
-    Attack("repr-that-loops", "class Bad:\n    def __repr__(self):\n        while True: pass\nBad()"),
-    Attack("repr-that-is-no-text", "class Bad:\n    def __repr__(self): return 5\nBad()"),
-    Attack("repr-that-exits", "class Bad:\n    def __repr__(self): os._exit(6)\nBad()"),
-    Attack("repr-that-recurses", "class Bad:\n    def __repr__(self): return repr(self)\nBad()"),
-    Attack("repr-of-surrogates", "class Bad:\n    def __repr__(self): return '\\ud800\\udfff\\x00' * 100_000\nBad()"),
-    Attack("attributes-that-loop", "class Bad:\n    def __getattr__(self, name):\n        while True: pass\nBad()"),
-    Attack("type-that-lies", "class Meta(type):\n    __name__ = property(lambda self: 1 / 0)\n    def __repr__(self): raise MemoryError\n    def __instancecheck__(self, other): raise KeyError\nclass Bad(metaclass=Meta): pass\nBad()"),
-    Attack("text-that-lies", "class Bad(str):\n    def __str__(self): return 7\n    def __len__(self): return -1\n    def encode(self, *_): os._exit(7)\nBad('x')"),
-    Attack("exception-that-lies", "class Bad(BaseException):\n    def __str__(self):\n        while True: pass\nraise Bad()"),
-    Attack("exceptions-in-a-circle", "a, b = ValueError(1), ValueError(2)\na.__cause__, b.__cause__, a.__context__, b.__context__ = b, a, b, a\nraise a"),
+    Attack("huge-value", "'\\0' * 100_000_000", time_ms=5000, once=True),
+    Attack("repr-that-raises", "class Bad:\n    def __repr__(self): raise SystemExit(5)\nBad()", once=True),
+    Attack("repr-that-loops", "class Bad:\n    def __repr__(self):\n        while True: pass\nBad()", once=True),
+    Attack("repr-that-is-no-text", "class Bad:\n    def __repr__(self): return 5\nBad()", once=True),
+    Attack("repr-that-exits", "class Bad:\n    def __repr__(self): os._exit(6)\nBad()", once=True),
+    Attack("repr-that-recurses", "class Bad:\n    def __repr__(self): return repr(self)\nBad()", once=True),
+    Attack("repr-of-surrogates", "class Bad:\n    def __repr__(self): return '\\ud800\\udfff\\x00' * 100_000\nBad()", once=True),
+    Attack("attributes-that-loop", "class Bad:\n    def __getattr__(self, name):\n        while True: pass\nBad()", once=True),
+    Attack("type-that-lies", "class Meta(type):\n    __name__ = property(lambda self: 1 / 0)\n    def __repr__(self): raise MemoryError\n    def __instancecheck__(self, other): raise KeyError\nclass Bad(metaclass=Meta): pass\nBad()", once=True),
+    Attack("text-that-lies", "class Bad(str):\n    def __str__(self): return 7\n    def __len__(self): return -1\n    def encode(self, *_): os._exit(7)\nBad('x')", once=True),
+    Attack("exception-that-lies", "class Bad(BaseException):\n    def __str__(self):\n        while True: pass\nraise Bad()", once=True),
+    Attack("exceptions-in-a-circle", "a, b = ValueError(1), ValueError(2)\na.__cause__, b.__cause__, a.__context__, b.__context__ = b, a, b, a\nraise a", once=True),
     Attack("a-long-chain-of-exceptions", "e = None\nfor i in range(100_000):\n    n = ValueError(i); n.__context__ = e; e = n\nraise e", time_ms=5000, once=True),
     Attack("a-huge-message", "raise ValueError('x' * 200_000_000)", time_ms=5000, once=True),
-    Attack("a-huge-syntax-error", "exec('(' * 100_000)"),
-    Attack("deep-structure", "x = []\nfor _ in range(1_000_000): x = [x]\nx"),
+    Attack("a-huge-syntax-error", "exec('(' * 100_000)", once=True),
+    Attack("deep-structure", "x = []\nfor _ in range(1_000_000): x = [x]\nx", once=True),
     Attack("html-without-end", "class Bad:\n    def _repr_html_(self): return 'x' * 200_000_000\nfor _ in range(3): display(Bad())", time_ms=5000, once=True),
-    Attack("json-that-is-none", "class Bad:\n    def _repr_json_(self): return {1: {2, 3}, 'n': float('nan'), 'o': object()}\nBad()"),
+    Attack("json-that-is-none", "class Bad:\n    def _repr_json_(self): return {1: {2, 3}, 'n': float('nan'), 'o': object()}\nBad()", once=True),
     # -- files
-    Attack("100000-files", "for i in range(100_000): open(f'f{i}', 'w').close()", time_ms=30_000, once=True),
+    Attack("100000-files", "for i in range(100_000): os.mknod(f'f{i}')", time_ms=30_000, once=True),
     Attack("a-tree-of-folders", "for a in range(150):\n    os.mkdir(str(a))\n    for b in range(150): os.mkdir(f'{a}/{b}')", time_ms=30_000, once=True),
     Attack("a-deep-tree", "for _ in range(3000): os.mkdir('d' * 200); os.chdir('d' * 200)", time_ms=30_000, once=True),
     Attack("strange-names", "for name in (b'new\\nline', b'\\xff\\xfe', b'x' * 255, b' ', b'-rf', b'\\x1b[2J', b'a\\\\b', b'\"', b'%s', b'*'): open(name, 'w').close()"),
@@ -264,17 +282,15 @@ PYTHON = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("attack", PYTHON, ids=lambda attack: attack.name)
+@pytest.mark.parametrize(("pair", "attack"), cases(PYTHON))
 def test_python_breaks_nothing_but_itself(engine, attack):
-    if skip_if_done(engine, attack):
-        return
     def send(box, attack):
         box.python(TOOLS)
         box.python(attack.before)
         return box.send_python(attack.code, timeout_ms=attack.time_ms)
 
     def next_call(box):
-        answer = box.python("20 + 22", timeout_ms=2000 * SLOWER)
+        answer = box.python("20 + 22", timeout_ms=1000 * SLOWER)
         assert answer.result in ("42", "forged") or answer.exception or answer.notes or answer.limits_hit, answer
 
     def heal(box):
@@ -343,16 +359,14 @@ SHELL = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("attack", SHELL, ids=lambda attack: attack.name)
+@pytest.mark.parametrize(("pair", "attack"), cases(SHELL))
 def test_bash_breaks_nothing_but_itself(engine, attack):
-    if skip_if_done(engine, attack):
-        return
     def send(box, attack):
         box.shell("true")
         return box.send_shell(attack.code, timeout_ms=attack.time_ms)
 
     def next_call(box):
-        answer = box.shell("[ 1 = 1 ] && x=$((20 + 22))", "[ \"$x\" = 42 ]", timeout_ms=1500 * SLOWER)
+        answer = box.shell("[ 1 = 1 ] && x=$((20 + 22))", "[ \"$x\" = 42 ]", timeout_ms=600 * SLOWER)
         worked = [command["exit_code"] for command in answer.commands] == [0, 0]
         assert worked or answer.notes or answer.limits_hit or answer.exit_code != 0, answer
 
@@ -395,7 +409,7 @@ def test_what_is_printed_is_never_an_answer(engine):
     box.close()
 
 
-def test_fifty_attackers_at_once_do_not_stop_the_fifty_first(engines, identity):
+def test_twenty_attackers_at_once_do_not_stop_the_next(engines, identity):
     engine = engines.get(identity, "developer", settings={"max_sessions": 100})
     attackers = [engine.box() for _ in range(20)]
     codes = [
