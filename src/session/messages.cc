@@ -13,6 +13,7 @@ constexpr int kMaxVideoFrames = 64;
 constexpr int kMaxRepr = 1 << 16;
 constexpr int kDpi = 150;
 constexpr std::string_view kVideoFrames = "video_frames";  // no MIME type: a list of images
+constexpr std::size_t kMaxParts = 1'000'000;
 
 const json::value* find(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
@@ -80,6 +81,21 @@ Done parse_done(const json::object& object) {
 }
 
 }  // namespace
+
+bool has_too_many_parts(std::string_view json) {
+  std::size_t parts = 0;
+  bool in_text = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (in_text && c == '\\')
+      ++i;
+    else if (c == '"')
+      in_text = !in_text;
+    else if (!in_text && (c == ',' || c == ':' || c == '[' || c == '{') && ++parts > kMaxParts)
+      return true;
+  }
+  return false;
+}
 
 std::optional<Message> parse_message(std::string_view text_of_message) {
   boost::system::error_code error;

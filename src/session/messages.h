@@ -31,6 +31,10 @@ struct Done {
 
 using Message = std::variant<Ready, Display, Done>;
 
+// Whether it has more parts than any honest message: a text of 16 MB can be eight million
+// numbers, which would keep everybody waiting while they are taken apart.
+bool has_too_many_parts(std::string_view json);
+
 // nullopt: it is none.
 std::optional<Message> parse_message(std::string_view json);
 

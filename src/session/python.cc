@@ -29,7 +29,8 @@ constexpr milliseconds kHangUpTime{200};
 constexpr const char* kBoot =
     "import sys\n"
     "del sys.path[0]\n"
-    "import os\n"
+    "import os, site\n"
+    "sys.path.append(site.getusersitepackages())\n"
     "os.chdir(sys.argv.pop())\n"
     "def read(n):\n"
     "    data = b''\n"
@@ -55,7 +56,8 @@ Error not_started(const std::string& python, int err) {
 Result<std::shared_ptr<Process>> spawn(AsyncJar& jar, const std::string& python, int control_fd,
                                        const std::array<int, 3>& stdio_fds) {
   launcher::Command command;
-  command.arguments = {python, "-c", kBoot, jar.plan().layout.workdir};
+  // -s: what a guest leaves in its home does not run before the worker has begun.
+  command.arguments = {python, "-s", "-c", kBoot, jar.plan().layout.workdir};
   command.folder = "/";
   command.stdio_fds = stdio_fds;
   command.control_fd = control_fd;
@@ -133,7 +135,9 @@ Async<Status> PythonWorker::get_ready() {
   }
   if (ready_) co_return Status();
   const std::string said = capture_->take().err.text();
-  co_return fail("start the Python worker: " + (said.empty() ? "it does not answer" : said));
+  if (!said.empty()) co_return fail("start the Python worker: " + said);
+  co_return fail("start the Python worker: " +
+                 (process_->ended() ? how_it_ended() : "it does not answer"));
 }
 
 // ---- the wire -----------------------------------------------------------------
@@ -160,7 +164,7 @@ Async<void> PythonWorker::read(std::shared_ptr<PythonWorker> self) {
 Async<void> PythonWorker::await_own_end() {
   asio::steady_timer patience(jar_->loop(), kHangUpTime);
   co_await patience.async_wait(kAwait);
-  if (alive()) hung_up_ = true;
+  if (alive()) fault_ = "it closed its connection to the session";
 }
 
 Async<void> PythonWorker::write(std::shared_ptr<PythonWorker> self) {
@@ -181,11 +185,16 @@ void PythonWorker::send(std::string bytes) { outbox_.append(std::move(bytes)); }
 
 void PythonWorker::take(std::string_view bytes) {
   const Status fed = frames_.feed(bytes);
-  while (std::optional<std::string> payload = frames_.next()) {
+  if (!fed) fault_ = fed.error().message();
+  while (std::optional<std::string> payload = fault_.empty() ? frames_.next() : std::nullopt) {
+    if (has_too_many_parts(*payload)) {
+      fault_ = "its answer has too many parts";
+      break;
+    }
     // What is no message is the guest's doing, and is passed over.
     if (std::optional<Message> message = parse_message(*payload)) take(std::move(*message));
   }
-  if (!fed) kill();
+  if (!fault_.empty()) kill();
   process_->changed.raise();
 }
 
@@ -261,7 +270,7 @@ Async<PythonResult> PythonWorker::execute(const PythonCall& call, milliseconds t
 }
 
 std::string PythonWorker::how_it_ended() const {
-  if (hung_up_) return "the interpreter closed its connection to the session, and was ended";
+  if (!fault_.empty()) return "the interpreter was ended: " + fault_;
   const int status = process_->status.value_or(0);
   if (WIFSIGNALED(status)) return "the interpreter was killed by " + signal_name(WTERMSIG(status));
   return "the interpreter exited with code " + std::to_string(WEXITSTATUS(status));

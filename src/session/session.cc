@@ -125,6 +125,9 @@ void Session::interrupt() {
 
 Status Session::start_jar() {
   if (ended_) return fail("the session has ended");
+  // The guest may have shut itself out of its own folder. In one that is not ours that is
+  // the owner's affair.
+  if (common_->settings.workdir.empty()) (void)::fchmod(workdir_.get(), 0700);
   if (jar_ != nullptr && jar_->alive()) return {};
   if (jar_ != nullptr) {
     const std::optional<Reason> why = jar_->ended_by();

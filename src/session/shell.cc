@@ -196,8 +196,9 @@ void ShellWorker::send(std::string_view text) {
 void ShellWorker::send_command(std::string_view command) {
   status_.reset();
   const std::string id = std::to_string(++last_id_);
-  send("eval " + quoted(command) + " </dev/null 3>&-\n");
-  send("printf '" + id + " %s %s\\0' \"$?\" \"$PWD\" >&3\n");
+  // `command`, and the backslash, since a guest may have functions and aliases of any name.
+  send("\\command eval " + quoted(command) + " </dev/null 3>&-\n");
+  send("\\command printf '" + id + " %s %s\\0' \"$?\" \"$PWD\" >&3 2>/dev/null\n");
 }
 
 // "ID STATUS FOLDER".

@@ -14,7 +14,7 @@ constexpr milliseconds kKillTime{5'000};
 // Python forgets an interrupt that comes while it frees something.
 constexpr milliseconds kAskAgain{1'000};
 // From a spawn request to exec; a busy machine takes its time.
-constexpr milliseconds kSpawnTime{10'000};
+constexpr milliseconds kSpawnTime{5'000};
 // Between two tries of making something stop.
 constexpr milliseconds kRetryTime{200};
 // A guest that stops its worker more often than this in one call may leave it stopped.
