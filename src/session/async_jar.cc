@@ -5,6 +5,7 @@
 
 #include <csignal>
 
+#include "base/file.h"
 #include "session/descendants.h"
 
 namespace belljar::session {
@@ -130,6 +131,14 @@ void AsyncJar::kill_only(const Process& process) {
   }
   if (!ended_ && !process.ended() && process.pid > 0)
     session::kill_only(jar_.init_pid(), process.pid);
+}
+
+void AsyncJar::look_for_stop(Process& process) const {
+  if (!process.forked || process.ended()) return;
+  const std::string path = "/proc/" + std::to_string(process.forked->pid) + "/stat";
+  const std::string stat = read_text(path).value_or("");
+  const std::size_t name = stat.rfind(')');  // in which anything may stand
+  if (name != stat.npos && name + 2 < stat.size() && stat[name + 2] == 'T') process.stopped = true;
 }
 
 void AsyncJar::continue_stopped(Process& process) {

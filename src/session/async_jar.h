@@ -43,6 +43,8 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
                                                std::array<int, 3> stdio_fds);
   // To its group. Nothing happens if it has ended.
   void signal(const Process& process, int signal);
+  // Init tells when a process of its own was stopped; of a fork, /proc does.
+  void look_for_stop(Process& process) const;
   // A worker has no terminal that it could be stopped from: the guest did it.
   void continue_stopped(Process& process);
 

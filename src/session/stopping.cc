@@ -17,6 +17,8 @@ constexpr milliseconds kAskAgain{1'000};
 constexpr milliseconds kSpawnTime{5'000};
 // Between two tries of making something stop.
 constexpr milliseconds kRetryTime{200};
+// Between two looks at a process that init does not know.
+constexpr milliseconds kLookTime{250};
 // A guest that stops its worker more often than this in one call may leave it stopped.
 constexpr int kMaxContinues = 1000;
 
@@ -43,9 +45,12 @@ Async<Stopped> await_end(Running running, Clock::time_point deadline, millisecon
   Clock::time_point ask_again = Clock::time_point::max();
   int continues = 0;
   while (!running.over()) {
+    running.jar.look_for_stop(running.process);
     if (running.process.stopped && continues++ < kMaxContinues)
       running.jar.continue_stopped(running.process);
-    co_await running.process.changed.wait_until(std::min(deadline, ask_again));
+    Clock::time_point wake = std::min(deadline, ask_again);
+    if (running.process.forked) wake = std::min(wake, Clock::now() + kLookTime);
+    co_await running.process.changed.wait_until(wake);
     if (running.over()) break;
     if (stopped.why == Stop::none) {
       stopped.why = reason_to_stop(running, deadline);

@@ -121,7 +121,7 @@ class Engine:
         self._pending: dict[int, Pending] = {}
         self._lock = threading.Lock()
         self._errors = tempfile.TemporaryFile()
-        setup = {"profile": profile, "settings": {"grace": 700 * SLOWER, **(settings or {})}, **limits}
+        setup = {"profile": profile, "settings": {"grace": 700 * SLOWER, "preload": [], **(settings or {})}, **limits}
         self.process = subprocess.Popen(
             self.identity.command([driver_binary(), json.dumps(setup)]),
             cwd=scene.home, env=jars.Outside(scene).environment(), start_new_session=True,
@@ -234,6 +234,19 @@ class Engine:
             self._reader.join(5)
             self.process.stdout.close()
         return self.process.returncode
+
+
+def wait_until_warm(engine: Engine) -> None:
+    """The interpreter that sessions are forked from is started beside them; without it each imports for itself."""
+    end = time.monotonic() + 60 * SLOWER
+    while True:
+        box = engine.box()
+        started = box.python("1").started
+        box.close()
+        if started == "warm":
+            return
+        assert time.monotonic() < end, "sessions do not start warm"
+        time.sleep(0.2)
 
 
 class Box:

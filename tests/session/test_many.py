@@ -10,7 +10,7 @@ import time
 import pytest
 
 import jar as jars
-from engine import SLOWER, Engine
+from engine import SLOWER, Engine, wait_until_warm
 
 LONG = os.environ.get("BELLJAR_LONG") == "1"
 SESSIONS = 500 if LONG else 60
@@ -37,19 +37,6 @@ def used_kb(pids) -> int:
     return total
 
 
-def wait_until_warm(engine):
-    """The interpreter that sessions are forked from is started beside them; without it each imports for itself."""
-    end = time.monotonic() + 60 * SLOWER
-    while True:
-        box = engine.box()
-        started = box.python("1").started
-        box.close()
-        if started == "warm":
-            return
-        assert time.monotonic() < end, "sessions do not start warm"
-        time.sleep(0.2)
-
-
 @pytest.fixture
 def scene(identity):
     with jars.Scene(identity) as made:
@@ -57,7 +44,10 @@ def scene(identity):
 
 
 def test_many_sessions_at_once_each_with_a_plot(scene):
-    settings = {"max_sessions": SESSIONS, "python": "/usr/bin/python3", "python_timeout": 600_000}
+    settings = {
+        "max_sessions": SESSIONS, "python": "/usr/bin/python3", "python_timeout": 600_000,
+        "preload": ["numpy", "matplotlib.pyplot"],
+    }  # fmt: skip
     with Engine(scene, "developer", settings) as engine:
         wait_until_warm(engine)
         began = time.monotonic()
