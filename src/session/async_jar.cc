@@ -141,8 +141,8 @@ void AsyncJar::begin_call() {
 
 void AsyncJar::end_call() {
   if (ended_) return;
-  procs_were_full_ = watch_.procs_were_full() ||
-                     (!pids_limit_hit_ && jar_.group().pids_limit_hit());
+  procs_were_full_ =
+      watch_.procs_were_full() || (!pids_limit_hit_ && jar_.group().pids_limit_hit());
   if (--calls_ > 0) return;
   watch_.renew_cpu(jar_);
   procs_were_full_ = procs_were_full_ || watch_.procs_were_full();

@@ -49,9 +49,7 @@ struct Changes {
   bool more = false;                 // than are listed
 };
 
-Changes changed_files(int workdir_fd, const Snapshot& before,
-                                       const Snapshot& after,
-                                       const std::vector<std::string>& wanted,
-                                       const FileLimits& limits);
+Changes changed_files(int workdir_fd, const Snapshot& before, const Snapshot& after,
+                      const std::vector<std::string>& wanted, const FileLimits& limits);
 
 }  // namespace belljar::session

@@ -35,7 +35,8 @@ class Files : public testing::Test {
   std::vector<std::string> changed_since(const Snapshot& before,
                                          const std::vector<std::string>& wanted = {}) const {
     std::vector<std::string> names;
-    for (const SessionFile& file : changed_files(workdir_.get(), before, now(), wanted, limits_).files)
+    for (const SessionFile& file :
+         changed_files(workdir_.get(), before, now(), wanted, limits_).files)
       names.push_back(file.name);
     return names;
   }
@@ -67,7 +68,8 @@ TEST_F(Files, come_with_their_content_as_text_or_bytes) {
   const Snapshot before = now();
   write("a.json", "{}");
   write("b.png", "\xff\x00\x01");
-  const std::vector<SessionFile> files = changed_files(workdir_.get(), before, now(), {}, limits_).files;
+  const std::vector<SessionFile> files =
+      changed_files(workdir_.get(), before, now(), {}, limits_).files;
   ASSERT_EQ(files.size(), 2U);
   EXPECT_TRUE(files[0].is_text);
   EXPECT_EQ(files[0].content, "{}");
@@ -82,7 +84,8 @@ TEST_F(Files, that_are_too_large_come_without_content) {
   write("b", std::string(1000, 'b'));  // beyond the sum
   write("c", std::string(1001, 'c'));
   write("d", std::string(500, 'd'));
-  const std::vector<SessionFile> files = changed_files(workdir_.get(), before, now(), {}, limits_).files;
+  const std::vector<SessionFile> files =
+      changed_files(workdir_.get(), before, now(), {}, limits_).files;
   ASSERT_EQ(files.size(), 4U);
   EXPECT_TRUE(files[0].has_content);
   EXPECT_FALSE(files[1].has_content);

@@ -54,7 +54,8 @@ Error not_started(const std::string& python, int err) {
 std::size_t size_of(const Display& display) {
   std::size_t size = 0;
   // Many empty ones are no small thing either.
-  for (const auto& [mime, value] : display.data) size += sizeof mime * 2 + mime.size() + value.size();
+  for (const auto& [mime, value] : display.data)
+    size += sizeof mime * 2 + mime.size() + value.size();
   for (const std::string& frame : display.video_frames) size += sizeof frame + frame.size();
   return size;
 }
@@ -101,7 +102,9 @@ Async<Result<std::shared_ptr<PythonWorker>>> PythonWorker::start(std::shared_ptr
   begin(worker->jar_->loop(), read(worker));
   begin(worker->jar_->loop(), write(worker));
   Status ready = co_await await_start(*worker->jar_, **process);
-  if (ready) ready = co_await worker->get_ready();
+  if (ready) {
+    ready = co_await worker->get_ready();
+  }
   if (ready) co_return worker;
   if ((*process)->exec_error != 0)
     ready = std::unexpected(not_started(settings.python, (*process)->exec_error));
@@ -273,8 +276,7 @@ void PythonWorker::finish(PythonResult& result, const Stopped& stopped) const {
   }
   result.state_lost = true;
   tell_limit(result, *jar_);
-  if (!stopped.killed && !jar_->ended_by())
-    result.notes.push_back(how_it_ended());
+  if (!stopped.killed && !jar_->ended_by()) result.notes.push_back(how_it_ended());
   result.notes.emplace_back("the interpreter's state was lost");
 }
 

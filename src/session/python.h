@@ -67,8 +67,8 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
   std::size_t max_output_;
   std::string outbox_;
   bool ready_ = false;
-  bool broken_ = false;    // it cannot be spoken with any more
-  std::string fault_;      // why it had to be ended
+  bool broken_ = false;  // it cannot be spoken with any more
+  std::string fault_;    // why it had to be ended
   bool asked_to_stop_ = false;
   std::uint64_t last_id_ = 0;
   Call call_;

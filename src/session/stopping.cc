@@ -150,8 +150,8 @@ void tell_felt_limits(CallReport& report, const AsyncJar& jar, std::string_view 
         said.find(complaint.also) == said.npos)
       continue;
     report.limits_hit.emplace_back(complaint.limit);
-    report.notes.push_back("it failed with \"" + std::string(complaint.words) + "\": " +
-                           std::string(complaint.limit) + " is " + std::to_string(*most));
+    report.notes.push_back("it failed with \"" + std::string(complaint.words) +
+                           "\": " + std::string(complaint.limit) + " is " + std::to_string(*most));
   }
 }
 

@@ -107,10 +107,12 @@ SessionSettings settings_from(const json::object& object) {
 }
 
 Policy policy_from(const json::object& object) {
-  Policy policy = find_profile(object.contains("profile") ? text(object, "profile") : "developer")->policy;
+  Policy policy =
+      find_profile(object.contains("profile") ? text(object, "profile") : "developer")->policy;
   auto limit = [&](const char* name, std::optional<std::uint64_t>& to) {
     if (const auto n = number(object, name)) to = static_cast<std::uint64_t>(*n);
   };
+  if (text(object, "mode") == "off") policy.mode = Mode::off;
   limit("max_memory_mb", policy.limits.memory_mb);
   limit("max_cpu_secs", policy.limits.cpu_secs);
   limit("max_procs", policy.limits.procs);
@@ -196,9 +198,9 @@ int main(int argc, char** argv) {
   const json::object setup = json::parse(argc > 1 ? argv[1] : "{}").as_object();
   const json::value* given = setup.if_contains("settings");
   Loop loop;
-  auto engine = session::Engine::make(
-      loop, policy_from(setup), this_process(),
-      settings_from(given != nullptr ? given->as_object() : json::object{}));
+  auto engine =
+      session::Engine::make(loop, policy_from(setup), this_process(),
+                            settings_from(given != nullptr ? given->as_object() : json::object{}));
   if (!engine) {
     std::cerr << engine.error().message() << "\n";
     return 125;
