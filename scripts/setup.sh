@@ -3,7 +3,7 @@
 set -euo pipefail
 
 build=(g++ cmake ninja-build python3 libseccomp-dev libboost-json1.81-dev libfmt-dev libtomlplusplus-dev
-       libc-ares-dev libidn2-dev libunistring-dev)
+       libc-ares-dev libidn2-dev libunistring-dev libedit-dev)
 test=(libgtest-dev libgmock-dev python3-pytest util-linux procps passwd)
 # What the compatibility tests run inside a jar, and what the virtual machines are made of.
 test+=(git gcc libc6-dev make python3-venv default-jdk-headless nodejs npm cargo rsync less tar
@@ -13,6 +13,8 @@ test+=(qemu-system-x86 busybox-static e2fsprogs fakeroot mount mawk netbase ca-c
 # What the network tests serve and fetch with. None of these starts a service.
 test+=(curl dropbear-bin golang-go musl-tools nghttp2-server openssh-client openssl python3-pip
        python3-pytest-xdist python3-requests redis-tools wget)
+# What the session tests draw and tabulate with.
+test+=(python3-matplotlib python3-numpy python3-pandas python3-pil)
 check=(ccache clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev)
 
 case "${1:-build}" in

@@ -127,4 +127,22 @@ struct ShellResult : CallReport {
   int exit_code = 0;  // of the last that ran; 124 at a timeout, 128 + signal
 };
 
+// A program beside the workers, in the same jar.
+struct ProgramCall {
+  std::vector<std::string> arguments;
+  std::string folder;  // inside; empty: the workdir
+  std::vector<std::pair<std::string, std::string>> environment;
+  bool terminal = false;  // 0, 1 and 2 are a terminal of its own; else three pipes
+  std::uint16_t rows = 24, columns = 80;
+  OnOutput on_output;
+};
+
+// How it is. Output is what came since it was last asked for, head and tail.
+struct ProgramState {
+  bool running = false;
+  std::optional<int> exit_code;  // 128 + signal
+  std::string out, err;          // with a terminal all is `out`
+  std::uint64_t out_cut = 0, err_cut = 0;
+};
+
 }  // namespace belljar

@@ -75,6 +75,11 @@ inline constexpr FlagHelp kPythonFlags[] = {
     {"json", 0, "", "print the whole answer as JSON, at the end"},
 };
 
+inline constexpr FlagHelp kShellFlags[] = {
+    {"command", 'c', "COMMAND", "run this, and end"},
+    {"json", 0, "", "print the whole answer as JSON, at the end"},
+};
+
 inline constexpr FlagHelp kJsonFlag[] = {{"json", 0, "", "print JSON"}};
 inline constexpr FlagHelp kTrustFlags[] = {
     {"list", 0, "", "list the files that are trusted"},
@@ -151,12 +156,23 @@ inline constexpr Subcommand kSubcommands[] = {
      .run = python,
      .accepts = Accepts::policy,
      .flags = kPythonFlags,
-     .more = "The value of a last expression is shown, as in a notebook.\n"
+     .more = "The value of a last expression is shown, as in a notebook. Without code it asks for\n"
+             "it, statement by statement; ^C stops one, ^D ends.\n"
              "\n"
              "Examples\n"
              "  belljar python -c '2 ** 100'\n"
              "  belljar python --profile=restricted --json analysis.py\n",
      .offer = Offer::file},
+    {.name = "shell",
+     .alias = "",
+     .usage = "[FLAGS] [-c COMMAND]",
+     .purpose = "a shell in a jar",
+     .run = shell,
+     .accepts = Accepts::policy,
+     .flags = kShellFlags,
+     .more = "Examples\n"
+             "  belljar shell\n"
+             "  belljar shell --profile=restricted -c 'make test'\n"},
     {.name = "tasks",
      .alias = "",
      .usage = "[FLAGS]",

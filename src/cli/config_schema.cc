@@ -4,6 +4,7 @@
 
 #include "policy/keys.h"
 #include "policy/profiles.h"
+#include "policy/session_keys.h"
 
 namespace belljar::cli {
 namespace {
@@ -94,6 +95,13 @@ json::object task_keys() {
   return properties;
 }
 
+json::object session_key_values() {
+  json::object properties;
+  for (const SessionKey& key : session_keys())
+    properties[key.name] = described(value_of({.name = key.name, .kind = key.kind}), key.help);
+  return properties;
+}
+
 }  // namespace
 
 json::object config_schema() {
@@ -103,6 +111,7 @@ json::object config_schema() {
        table_of({{"sandbox", table_of(policy_keys())},
                  {"profiles", tables_of(table_of(profile_keys()))},
                  {"tasks", tables_of(table_of(task_keys()))},
+                 {"session", table_of(session_key_values())},
                  {"net_groups", described(tables_of(list_of(text())),
                                           "rules about hosts that @NAME stands for")}}))
     schema[member.key()] = member.value();

@@ -7,6 +7,7 @@
 #include "cli/help.h"
 #include "cli/ladder.h"
 #include "policy/profiles.h"
+#include "policy/session_keys.h"
 
 namespace belljar::cli {
 namespace {
@@ -177,6 +178,16 @@ void add_hosts(std::string& text) {
       "command names.\n";
 }
 
+void add_session(std::string& text) {
+  text +=
+      "\n## Sessions\n\n"
+      "`[session]` in `belljar.toml` or your own `config.toml` says how `belljar python`, `belljar "
+      "shell` and servers run sessions. A project's own needs trust.\n\n"
+      "| key | meaning |\n|---|---|\n";
+  for (const SessionKey& key : session_keys())
+    text += "| " + code(key.name) + " | " + cell(key.help) + " |\n";
+}
+
 // One row of a table that has a column for each profile.
 template <class F>
 void add_row(std::string& text, std::string_view name, F&& value) {
@@ -238,6 +249,7 @@ std::string policy_page() {
       "made so is in [architecture.md](architecture.md).\n\n";
   add_keys(text);
   add_hosts(text);
+  add_session(text);
   add_profiles(text);
   add_promises(text);
   return text;

@@ -101,19 +101,19 @@ Result<std::uint64_t> parse_number(std::string_view text, std::string_view what)
   return value;
 }
 
-Result<Limit> parse_count(std::string_view text, const Key& key) {
+Result<Limit> parse_count(std::string_view text, std::string_view name, std::uint64_t least) {
   if (text == "unlimited") return Limit{};
-  std::uint64_t value = TRY(parse_number(text, key.name));
+  std::uint64_t value = TRY(parse_number(text, name));
   // Larger ones could not be multiplied into bytes or milliseconds.
   constexpr std::uint64_t kMax = std::uint64_t{1} << 40;
-  if (value < key.least || value > kMax)
-    return fail(std::string(key.name) + ": must be between " + std::to_string(key.least) + " and " +
+  if (value < least || value > kMax)
+    return fail(std::string(name) + ": must be between " + std::to_string(least) + " and " +
                     std::to_string(kMax),
                 0, "unlimited removes the limit");
   return Limit{value};
 }
 
-Result<Limit> parse_duration(std::string_view text, const Key& key) {
+Result<Limit> parse_duration(std::string_view text, std::string_view name, std::uint64_t least) {
   if (text == "unlimited") return Limit{};
   std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   std::string_view unit = text.substr(digits);
@@ -123,20 +123,11 @@ Result<Limit> parse_duration(std::string_view text, const Key& key) {
   if (unit == "m") factor = 60'000;
   if (unit == "h") factor = 3'600'000;
   if (digits == 0 || factor == 0)
-    return fail(std::string(key.name) + ": not a time: \"" + std::string(text) + "\"", 0,
+    return fail(std::string(name) + ": not a time: \"" + std::string(text) + "\"", 0,
                 "seconds, or 500ms, 2m, 1h, unlimited");
-  Limit limit = TRY(parse_count(text.substr(0, digits), key));
+  Limit limit = TRY(parse_count(text.substr(0, digits), name, least));
   *limit.value *= factor;
   return limit;
-}
-
-std::string absolute(std::string_view text, const Origin& origin) {
-  if (text == "~") return origin.home;
-  if (text.starts_with("~/")) return origin.home + std::string(text.substr(1));
-  if (text.starts_with('/')) return std::string(text);
-  if (text == ".") return origin.folder;
-  if (text.starts_with("./")) text.remove_prefix(2);
-  return origin.folder + (origin.folder.ends_with('/') ? "" : "/") + std::string(text);
 }
 
 // Which groups there are is not known before all sources are.
@@ -162,9 +153,9 @@ Result<std::string> parse_text(const Key& key, std::string_view text, const Orig
     case Kind::path:
     case Kind::paths:
     case Kind::globs:
-      return absolute(text, origin);
+      return absolute_path(text, origin);
     case Kind::tmp:
-      return text == "private" ? std::string(text) : absolute(text, origin);
+      return text == "private" ? std::string(text) : absolute_path(text, origin);
     case Kind::assignments:
       if (text.find('=') == std::string_view::npos || text.starts_with('='))
         return fail(name + ": \"" + std::string(text) + "\" is not NAME=VALUE");
@@ -181,8 +172,8 @@ Result<std::string> parse_text(const Key& key, std::string_view text, const Orig
       std::size_t colon = text.find(':');
       if (colon == std::string_view::npos || colon == 0 || colon + 1 == text.size())
         return fail(name + ": \"" + std::string(text) + "\" is not SRC:DEST");
-      return absolute(text.substr(0, colon), origin) + ":" +
-             absolute(text.substr(colon + 1), origin);
+      return absolute_path(text.substr(0, colon), origin) + ":" +
+             absolute_path(text.substr(colon + 1), origin);
     }
     default:
       return std::string(text);
@@ -234,6 +225,21 @@ std::string_view nearest(std::string_view wrong, std::span<const std::string_vie
   return best;
 }
 
+std::string absolute_path(std::string_view text, const Origin& origin) {
+  if (text == "~") return origin.home;
+  if (text.starts_with("~/")) return origin.home + std::string(text.substr(1));
+  if (text.starts_with('/')) return std::string(text);
+  if (text == ".") return origin.folder;
+  if (text.starts_with("./")) text.remove_prefix(2);
+  return origin.folder + (origin.folder.ends_with('/') ? "" : "/") + std::string(text);
+}
+
+Result<Limit> parse_limit(std::string_view text, std::string_view name, Kind kind,
+                          std::uint64_t least) {
+  return kind == Kind::duration ? parse_duration(text, name, least)
+                                : parse_count(text, name, least);
+}
+
 Status set(Settings& settings, const Key& key, std::string_view text, const Origin& origin) {
   if (const auto* flag = std::get_if<bool Settings::*>(&key.target)) {
     if (text != "true" && text != "false")
@@ -242,8 +248,7 @@ Status set(Settings& settings, const Key& key, std::string_view text, const Orig
     return {};
   }
   if (const auto* limit = std::get_if<std::optional<Limit> Settings::*>(&key.target)) {
-    settings.*(*limit) =
-        key.kind == Kind::duration ? TRY(parse_duration(text, key)) : TRY(parse_count(text, key));
+    settings.*(*limit) = TRY(parse_limit(text, key.name, key.kind, key.least));
     return {};
   }
   std::string value = TRY(parse_text(key, text, origin));

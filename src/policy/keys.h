@@ -57,6 +57,13 @@ const Key* find_flag(std::string_view flag);
 // The valid name that `wrong` was probably meant to be; empty if none is near.
 std::string_view nearest(std::string_view wrong, std::span<const std::string_view> names);
 
+// A count or a duration, in milliseconds. `name` is what errors call it.
+Result<Limit> parse_limit(std::string_view text, std::string_view name, Kind kind,
+                          std::uint64_t least = 1);
+
+// `~`, and what is relative to where it was written.
+std::string absolute_path(std::string_view text, const Origin& origin);
+
 // Adds one value, as text, to the settings.
 Status set(Settings& settings, const Key& key, std::string_view text, const Origin& origin);
 

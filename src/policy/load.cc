@@ -66,6 +66,9 @@ class Loader {
     Loaded loaded = with_sources(TRY(compose(sandbox_settings(), task_settings(), flags_)));
     TRY(validate(loaded.policy));
     loaded.bound = std::move(bound);
+    if (files_.user) loaded.session = session_settings(*files_.user, {}, places_.home);
+    if (files_.project)
+      loaded.session = session_settings(files_.project->config, loaded.session, places_.home);
     return loaded;
   }
 
@@ -78,6 +81,8 @@ class Loader {
       for (const std::string& rule : *rules | std::views::filter(is_group))
         if (auto own = config.net_groups.find(rule.substr(1)); own != config.net_groups.end())
           found.push_back({own->second.position, "group " + rule, "chooses what it stands for"});
+    if (!config.session.values.empty())
+      found.push_back({config.session.position, "[session]", "chooses how sessions run"});
     if (!found.empty()) return found;
     const Policy before = TRY(compose_without_project()).policy;
 

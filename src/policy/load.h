@@ -22,6 +22,7 @@ struct Loaded {
   Settings settings;  // all sources together; `profile` is a built-in one, if any
   Policy policy;      // `profile` is the name that the person used, and each grant of a
                       // file or flag says which
+  SessionSettings session;
   // What the files of a project that is not trusted must stay within, whatever its paths
   // lead to when they are opened.
   std::optional<Reach> bound;

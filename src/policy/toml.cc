@@ -38,7 +38,7 @@ constexpr std::size_t kMaxChain = 32;
 // Each is judged on its own where a project is not trusted.
 constexpr std::size_t kMaxTables = 1000;
 
-constexpr std::string_view kTables[] = {"sandbox", "profiles", "tasks", "net_groups"};
+constexpr std::string_view kTables[] = {"sandbox", "profiles", "tasks", "net_groups", "session"};
 
 struct Text {
   std::string text;
@@ -104,6 +104,7 @@ class Reader {
       if (key == "profiles") TRY(read_profiles(table));
       if (key == "tasks") TRY(read_tasks(key, table));
       if (key == "net_groups") TRY(read_groups(table));
+      if (key == "session") TRY(read_session(key, table));
     }
     TRY(check_groups());
     TRY(check_profiles());
@@ -346,6 +347,31 @@ class Reader {
     return {};
   }
 
+  Status read_session(const toml::key& name, const toml::table& table) {
+    config_.session.position = position_of(name);
+    SessionSettings scratch;
+    for (auto&& [at, node] : table) {
+      const SessionKey* key = find_session_key(at);
+      if (key == nullptr) return unknown_session_key(at);
+      std::vector<std::string>& texts = config_.session.values[std::string(at.str())];
+      if (const auto* integer = node.as_integer(); integer != nullptr && key->kind != Kind::names)
+        texts.push_back(std::to_string(integer->get()));
+      else
+        for (Text& text : TRY(strings_in(at, node, expected(key->kind))))
+          texts.push_back(std::move(text.text));
+      if (Status status = set(scratch, *key, texts, source_.origin); !status)
+        return wrong(position_of(node), status.error().what, status.error().hint);
+    }
+    return {};
+  }
+
+  std::unexpected<Error> unknown_session_key(const toml::key& key) const {
+    std::vector<std::string_view> names;
+    for (const SessionKey& known : session_keys()) names.push_back(known.name);
+    return wrong(position_of(key), "unknown key " + quoted(key) + " in [session]",
+                 did_you_mean(key, names, "belljar config schema lists them all"));
+  }
+
   // ---- names that stand for something ----
   Status check_groups() const {
     NetGroups all = net_groups(config_);
@@ -431,6 +457,14 @@ Error syntax_error(const ConfigSource& source, const toml::parse_error& error) {
 }
 
 }  // namespace
+
+SessionSettings session_settings(const Config& config, SessionSettings under,
+                                 const std::string& home) {
+  const Origin origin{.folder = config.folder, .home = home};
+  for (const auto& [name, texts] : config.session.values)
+    (void)set(under, *find_session_key(name), texts, origin);  // it was tried when it was read
+  return under;
+}
 
 NetGroups net_groups(const Config& config) {
   NetGroups groups;

@@ -12,6 +12,7 @@
 #include "policy/keys.h"
 #include "policy/net_rule.h"
 #include "policy/profiles.h"
+#include "policy/session_keys.h"
 
 namespace belljar {
 
@@ -57,6 +58,14 @@ struct NetGroupDefinition {
 };
 using NetGroupDefinitions = std::map<std::string, NetGroupDefinition, std::less<>>;
 
+// [session]
+struct SessionSection {
+  // As they were written, so that they can be laid over others.
+  std::map<std::string, std::vector<std::string>, std::less<>> values;
+  Position position;
+  bool operator==(const SessionSection&) const = default;
+};
+
 struct Config {
   std::string file;    // as messages name it
   std::string folder;  // absolute; its paths start there
@@ -64,6 +73,7 @@ struct Config {
   ProfileDefinitions profiles;
   Tasks tasks;
   NetGroupDefinitions net_groups;
+  SessionSection session;
   bool operator==(const Config&) const = default;
 
   Error error(Position position, std::string_view what, const std::string& hint = {}) const;
@@ -79,6 +89,10 @@ struct ConfigSource {
 };
 
 inline constexpr std::size_t kMaxConfigBytes = std::size_t{1} << 20;
+
+// What [session] says, over the settings given.
+SessionSettings session_settings(const Config& config, SessionSettings under,
+                                 const std::string& home);
 
 // The groups, without where they stand.
 NetGroups net_groups(const Config& config);

@@ -271,5 +271,33 @@ TEST(Toml, a_wrong_rule_is_named_with_its_place) {
   EXPECT_TRUE(has(error("[sandbox]\npublish = [\"80\"]"), "publish: \"80\" is not HOSTPORT:PORT"));
 }
 
+TEST(Toml, sessions_are_laid_over_what_was_set_before) {
+  const Config config = good(
+      "[session]\npython = \"./venv/bin/python\"\nmax_timeout = \"2m\"\nmax_output_kb = 64\n"
+      "preload = []\nmax_total_memory_mb = \"unlimited\"\nworkdir = \"~/shared\"");
+  SessionSettings under;
+  under.shell = "sh";
+  const SessionSettings settings = session_settings(config, under, "/home/ann");
+  EXPECT_EQ(settings.python, config.folder + "/venv/bin/python");
+  EXPECT_EQ(settings.shell, "sh");
+  EXPECT_EQ(settings.max_timeout, std::chrono::minutes(2));
+  EXPECT_EQ(settings.max_output, 64U * 1024);
+  EXPECT_TRUE(settings.preload.empty());
+  EXPECT_EQ(settings.workdir, "/home/ann/shared");
+  EXPECT_FALSE(settings.max_total_memory_mb);
+}
+
+TEST(Toml, a_wrong_key_of_sessions_is_named_with_its_place) {
+  EXPECT_TRUE(
+      has(error("[session]\npyhton = \"x\""),
+          "belljar.toml:2:1: unknown key \"pyhton\" in [session] (hint: did you mean python?)"));
+  EXPECT_TRUE(has(error("[session]\nidle = \"soon\""), "belljar.toml:2:8: idle: not a time"));
+  EXPECT_TRUE(has(error("[session]\nidle = \"unlimited\""), "idle: must have a limit"));
+  EXPECT_TRUE(has(error("[session]\nmax_sessions = 0"), "max_sessions: must be between 1 and"));
+  EXPECT_TRUE(has(error("[session]\nshell = \"\""), "shell: an empty text"));
+  EXPECT_TRUE(has(error("[session]\npreload = 1"), "preload: must be a list of strings"));
+  EXPECT_TRUE(has(error("[session]\npython = [\"a\", \"b\"]"), "python: must be one value"));
+}
+
 }  // namespace
 }  // namespace belljar

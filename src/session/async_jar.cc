@@ -58,7 +58,10 @@ Result<std::shared_ptr<Process>> AsyncJar::spawn(launcher::Command command) {
 
 void AsyncJar::signal(const Process& process, int signal) {
   // A failure means that the jar is ending, which the loop will see.
-  if (!ended_ && !process.ended()) (void)jar_.signal(process.id, signal);
+  if (ended_ || process.ended()) return;
+  (void)jar_.signal(process.id, signal);
+  if (auto found = processes_.find(process.id); found != processes_.end())
+    ++found->second->signals_under_way;
 }
 
 void AsyncJar::kill_descendants(const Process& process, std::uint64_t since) {
@@ -81,6 +84,7 @@ void AsyncJar::act_on(const launcher::Event& event) {
   const std::shared_ptr<Process> process = found->second;
   if (event.kind == Kind::started) process->pid = static_cast<pid_t>(event.value);
   if (event.kind == Kind::stopped) process->stopped = true;
+  if (event.kind == Kind::signaled) --process->signals_under_way;
   if (event.kind == Kind::exited) process->status = static_cast<int>(event.value);
   if (event.kind == Kind::failed) process->exec_error = static_cast<int>(event.value);
   if (process->ended()) processes_.erase(found);

@@ -22,6 +22,7 @@ struct Process {
   std::optional<int> status;  // as wait(2) tells it
   int exec_error = 0;         // it could not be executed
   bool stopped = false;       // by a signal, and not continued
+  int signals_under_way = 0;  // that init has not sent yet
   Signal changed;             // any of this, or a limit of the jar
 };
 

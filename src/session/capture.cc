@@ -33,6 +33,13 @@ Result<std::unique_ptr<Capture>> Capture::make(Loop& loop, std::size_t limit,
   return capture;
 }
 
+std::unique_ptr<Capture> Capture::of(Loop& loop, std::size_t limit, Fd fd) {
+  std::unique_ptr<Capture> capture(new Capture(loop, limit));
+  capture->pipes_[0]->stream.assign(fd.release());
+  begin(loop, read(capture->pipes_[0]));
+  return capture;
+}
+
 Capture::~Capture() {
   for (const auto& pipe : pipes_) {
     boost::system::error_code ignored;  // the pipe is gone either way

@@ -18,6 +18,8 @@ class Capture {
   // `limit`: of what is written between calls.
   static Result<std::unique_ptr<Capture>> make(Loop& loop, std::size_t limit,
                                                std::array<Fd, 2>& guests_ends);
+  // Of one stream, which `fd` is: a terminal's other side.
+  static std::unique_ptr<Capture> of(Loop& loop, std::size_t limit, Fd fd);
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
   ~Capture();

@@ -174,6 +174,12 @@ Async<Result<ShellResult>> Engine::shell(std::string id, ShellCall call) {
   co_return co_await (*session)->shell(std::move(call));
 }
 
+Async<Result<std::shared_ptr<Program>>> Engine::spawn(std::string id, ProgramCall call) {
+  Result<std::shared_ptr<Session>> session = find_or_open(id);
+  if (!session) co_return std::unexpected(session.error());
+  co_return co_await (*session)->spawn(std::move(call));
+}
+
 Async<Status> Engine::reset(std::string id) {
   Result<std::shared_ptr<Session>> session = find_or_open(id);
   if (!session) co_return std::unexpected(session.error());

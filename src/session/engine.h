@@ -31,6 +31,7 @@ class Engine {
   Result<std::string> open(const std::string& id = {}, std::optional<Policy> policy = {});
   Async<Result<PythonResult>> python(std::string id, PythonCall call);
   Async<Result<ShellResult>> shell(std::string id, ShellCall call);
+  Async<Result<std::shared_ptr<Program>>> spawn(std::string id, ProgramCall call);
   Async<Status> reset(std::string id);
   Status interrupt(const std::string& id);
   Status close(const std::string& id);

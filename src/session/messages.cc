@@ -15,6 +15,7 @@ constexpr int kMaxVideoFrames = 64;
 constexpr int kMaxRepr = 1 << 16;
 constexpr int kDpi = 150;
 constexpr std::size_t kMaxParts = 1'000'000;
+constexpr std::string_view kVideoFrames = "video_frames";  // no MIME type: a list of images
 
 const json::value* find(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
@@ -45,6 +46,7 @@ Representations representations(const json::object& object) {
   const json::object* data = part(object, "data");
   if (data == nullptr) return result;
   for (const auto& [mime, value] : *data) {
+    if (mime == kVideoFrames) continue;
     const json::string* string = value.if_string();
     result.emplace_back(mime, string != nullptr ? std::string(*string) : json::serialize(value));
   }
@@ -53,7 +55,8 @@ Representations representations(const json::object& object) {
 
 Display parse_display(const json::object& object) {
   Display display{.id = number(object, "id"), .data = representations(object), .video_frames = {}};
-  const json::value* frames = find(object, "video_frames");
+  const json::object* data = part(object, "data");
+  const json::value* frames = data != nullptr ? find(*data, kVideoFrames) : nullptr;
   if (frames == nullptr || !frames->is_array()) return display;
   for (const json::value& frame : frames->get_array())
     if (const json::string* string = frame.if_string()) display.video_frames.emplace_back(*string);

@@ -23,12 +23,14 @@ constexpr milliseconds kStartTime{30'000};
 // From the end of its socket to its own; a process that dies takes that long.
 constexpr milliseconds kHangUpTime{200};
 
-// Reads the worker's source from its socket. Python's own start has not looked into the
-// current folder yet, and must not: the guest may have put a json.py there.
+// Reads the worker's source from its socket. It is started in / and only then goes to the
+// workdir, where the guest may have put a json.py: Python 3.13 imports a module from the
+// current folder before the first line of this.
 constexpr const char* kBoot =
     "import sys\n"
-    "if sys.path[:1] == ['']: del sys.path[0]\n"
+    "del sys.path[0]\n"
     "import os, site\n"
+    "os.chdir(sys.argv.pop())\n"
     "sys.path.append(site.getusersitepackages())\n"
     "def read(n):\n"
     "    data = b''\n"
@@ -90,7 +92,8 @@ Async<Result<std::shared_ptr<PythonWorker>>> PythonWorker::start(std::shared_ptr
 
   launcher::Command command;
   // -s: what a guest leaves in its home does not run before the worker has begun.
-  command.arguments = {settings.python, "-s", "-c", kBoot};
+  command.arguments = {settings.python, "-s", "-c", kBoot, jar->plan().layout.workdir};
+  command.folder = "/";
   command.stdio_fds = {null->get(), outputs[0].get(), outputs[1].get()};
   command.control_fd = guests.get();
   Result<std::shared_ptr<Process>> process = jar->spawn(std::move(command));

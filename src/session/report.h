@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/json/fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,5 +14,7 @@ boost::json::object to_json(const PythonResult& result);
 boost::json::object to_json(const ShellResult& result);
 
 std::string base64(std::string_view bytes);
+// nullopt: it is none.
+std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace belljar::session

@@ -272,6 +272,14 @@ Async<Result<ShellResult>> Session::shell(ShellCall call) {
   co_return result;
 }
 
+Async<Result<std::shared_ptr<Program>>> Session::spawn(ProgramCall call) {
+  const std::shared_ptr<Session> keep = shared_from_this();
+  const Busy busy(*this);
+  const Status started = start_jar();
+  if (!started) co_return std::unexpected(started.error());
+  co_return co_await Program::start(jar_, std::move(call), common_->settings.max_output);
+}
+
 // What every call says in the end.
 Async<void> Session::complete(CallReport& report, const AsyncJar& jar, std::string said,
                               std::vector<std::string> wanted, std::shared_ptr<OutputFile> file) {

@@ -11,6 +11,7 @@
 #include "session/aside.h"
 #include "session/files.h"
 #include "session/output_file.h"
+#include "session/program.h"
 #include "session/python.h"
 #include "session/shell.h"
 #include "session/turns.h"
@@ -37,6 +38,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
   Async<Result<PythonResult>> python(PythonCall call);
   Async<Result<ShellResult>> shell(ShellCall call);
+  // A program beside them. It ends with what is returned, and with the session.
+  Async<Result<std::shared_ptr<Program>>> spawn(ProgramCall call);
   // A fresh interpreter; the jar and what else runs in it live on.
   Async<Status> reset();
   // Asks the calls that run to stop.

@@ -17,6 +17,8 @@ constexpr milliseconds kSpawnTime{5'000};
 constexpr milliseconds kRetryTime{200};
 // A guest that stops its worker more often than this in one call may leave it stopped.
 constexpr int kMaxContinues = 1000;
+// Python forgets an interrupt that comes while it frees something.
+constexpr milliseconds kAskAgain{1'000};
 
 Stop reason_to_stop(const Running& running, Clock::time_point deadline) {
   if (running.asked_to_stop) return Stop::asked;
@@ -39,23 +41,32 @@ Async<Status> await_start(AsyncJar& jar, Process& process) {
 Async<Stopped> await_end(Running running, Clock::time_point deadline, milliseconds grace) {
   Stopped stopped;
   int continues = 0;
+  Clock::time_point ask_again = Clock::time_point::max();
   while (!running.over()) {
     if (running.process.stopped && continues++ < kMaxContinues)
       running.jar.continue_stopped(running.process);
-    co_await running.process.changed.wait_until(deadline);
+    co_await running.process.changed.wait_until(std::min(deadline, ask_again));
     if (running.over()) break;
     if (stopped.why == Stop::none) {
       stopped.why = reason_to_stop(running, deadline);
       if (stopped.why == Stop::none) continue;
-      running.jar.signal(running.process, SIGINT);
-      running.jar.signal(running.process, SIGCONT);  // a stopped process would not see it
       deadline = Clock::now() + grace;
+      ask_again = Clock::now();
     } else if (Clock::now() >= deadline) {
       stopped.killed = true;
       running.make_stop();
       deadline = Clock::now() + kRetryTime;
     }
+    if (Clock::now() < ask_again) continue;
+    running.jar.signal(running.process, SIGINT);
+    running.jar.signal(running.process, SIGCONT);  // a stopped process would not see it
+    ask_again = Clock::now() + kAskAgain;
   }
+  // An interrupt that is still on its way would be the next call's.
+  const Clock::time_point settled = Clock::now() + kKillTime;
+  while (running.process.signals_under_way > 0 && !running.process.ended() &&
+         Clock::now() < settled)
+    co_await running.process.changed.wait_until(settled);
   co_return stopped;
 }
 

@@ -3,7 +3,7 @@
 The engine starts it with 0 = /dev/null, 1 and 2 = pipes and a control socket, executes this text (it has no
 file) and calls main(). A frame on the socket is a 4-byte little-endian length and JSON. The first request, setup,
 carries the text of worker_display.py, which is executed in this namespace too. The guest's module is `__main__`,
-which outlives calls; so do imports, open files, threads, signal handlers, tracers and the event loop.
+which outlives calls; so do imports, open files, threads, signal handlers and the event loop. Tracers do not.
 
 This is no boundary: guest and worker are one process, and the engine trusts nothing that comes from here. What
 is defended is that the session goes on: no accident of ordinary code, and little of what is done on purpose,
@@ -32,13 +32,12 @@ from fcntl import F_DUPFD_CLOEXEC, fcntl
 from io import TextIOBase
 from os import _exit, close, dup2, environ, getpid, readv, register_at_fork, set_blocking, sysconf, write
 from select import POLLIN, POLLOUT, poll
-from sys import getprofile, getrecursionlimit, gettrace, setprofile, setrecursionlimit, settrace
+from sys import getrecursionlimit, setprofile, setrecursionlimit, settrace
 from types import TracebackType
 
 OWN = globals()
 OWN["__builtins__"] = dict(vars(builtins))  # what the functions below see, whatever a guest does to its own
 MODULES = sys.modules
-MONITORING = getattr(sys, "monitoring", None)
 
 LOST = 86  # exit status: the worker cannot go on, start another
 DESCRIPTORS_BELOW = 4096  # ours are high, where nobody meets them, but the kernel's table stays small
@@ -211,8 +210,7 @@ class Worker:
 
         self.dpi, self.max_repr, self.max_frame, self.max_images, self.max_video_frames = 150, 65536, 32 << 20, 32, 64
         self.call_id, self.flags, self.sources, self.source_size = 0, PyCF_ALLOW_TOP_LEVEL_AWAIT, {}, 0
-        self.trace, self.profile, self.monitored = None, None, {}
-        self.display = self.reserve = self.loop = None
+        self.display = self.outcome = self.reserve = self.loop = None
 
         # Where we are, see "signals".
         self.running, self.inside, self.critical, self.waiting, self.interrupted = False, 0, False, False, False
@@ -266,7 +264,9 @@ class Worker:
             _exit(0)  # a child that a guest forked has nobody to answer
         payload = self.encoded(frame)
         view = memoryview(len(payload).to_bytes(4, "little") + payload)
-        before, self.critical = self.critical, self.critical or get_ident() == self.thread
+        main = get_ident() == self.thread
+        if main:
+            before, self.critical = self.critical, True
         with self.lock:
             try:
                 while view:
@@ -278,7 +278,8 @@ class Worker:
                         room.poll()
             except BaseException:  # part of a frame may have gone
                 _exit(LOST)
-        self.critical = before
+        if main:
+            self.critical = before
 
     def encoded(self, frame):
         payload = "".join(ENCODE(frame, 0)).encode("utf-8", "replace")
@@ -391,9 +392,11 @@ class Worker:
         value = error = result = exception = None
         try:
             self.enter()
-            value, error = self.attempt(code, "<cell %d>" % self.call_id)
+            self.attempt(code, "<cell %d>" % self.call_id)
+            value, error = self.outcome
         except BaseException as failure:  # of a guest's tracer or signal handler, in our frames
             error = failure
+        self.outcome = None
         self.leave()
         if getpid() != self.pid:
             self.end_child(error)
@@ -406,7 +409,7 @@ class Worker:
         self.display.show_rest()
         if error is not None and exit_code(error) != 0:
             result, exception = None, self.explain(error)
-        value = error = None  # the traceback of an exception holds this frame
+        value = error = None  # an exception's frames lead back to this one, and would keep each other
         return {"status": "error" if exception else "success", "result": result, "exception": exception}
 
     def enter(self):
@@ -416,23 +419,17 @@ class Worker:
         MODULES["__main__"] = self.main
         self.names.setdefault("__builtins__", builtins)
         self.names.setdefault("__name__", "__main__")
-        for tool, events in self.monitored.items():
-            self.ask(MONITORING.set_events, tool, events)
         self.unpark()
         self.deliver()
 
     def attempt(self, code, name):
-        """The guest's code, and its tracers off in the same frame, since they would see any other call."""
-        settrace(self.trace)
-        setprofile(self.profile)
+        """The guest's code; then its tracers off in the same frame, since they would see any other call."""
         try:
-            outcome = self.run(code, name), None
+            self.outcome = self.run(code, name), None
         except BaseException as error:
-            outcome = None, error
-        self.trace, self.profile = gettrace(), getprofile()
+            self.outcome = None, error
         settrace(None)
         setprofile(None)
-        return outcome
 
     def leave(self):
         """Takes the guest's ways of interfering out of our way."""
@@ -443,20 +440,11 @@ class Worker:
                 if getrecursionlimit() < RECURSION:
                     setrecursionlimit(RECURSION)
                 self.running, self.inside, self.critical, self.interrupted = False, 0, False, False
-                if MONITORING:
-                    self.stop_monitoring()
                 self.park()
                 return
             except BaseException:
                 continue
         _exit(LOST)
-
-    def stop_monitoring(self):
-        self.monitored = {}
-        for tool in range(6):
-            if MONITORING.get_tool(tool):
-                self.monitored[tool] = MONITORING.get_events(tool)
-                MONITORING.set_events(tool, 0)
 
     def run(self, code, name):
         value = None
@@ -497,7 +485,7 @@ class Worker:
         if self.loop is None or self.loop.is_closed():
             self.loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self.loop)
-        task = self.loop.create_task(coroutine)
+        task = self.loop.create_task(through(coroutine))
         try:
             return self.loop.run_until_complete(task)
         except BaseException as error:
@@ -565,7 +553,8 @@ class Worker:
             return True
 
     def flush(self):
-        for stream in (sys.__dict__.get("stdout"), sys.__dict__.get("stderr"), *self.streams):
+        streams = sys.__dict__.get("stdout"), sys.__dict__.get("stderr"), *self.streams
+        for stream in {id(one): one for one in streams}.values():
             try:
                 self.guest(lambda: stream.flush())
             except BaseException:
@@ -574,15 +563,20 @@ class Worker:
     def settle(self):
         """Everything printed is in the pipes, and the next call finds streams that work."""
         self.flush()  # to where the guest may have sent it
+        self.restore_descriptors()
+        sys.stdin = self.stdin
+        if self.streams_changed():
+            self.flush()
+            self.set_streams()
+            self.restore_descriptors()  # a stream of the guest's that has just gone may have closed them
+        self.flush()
+        self.park()  # what describing and flushing may have set
+
+    def restore_descriptors(self):
         for number, fd in enumerate(self.standard):
             dup2(fd, number)
         set_blocking(1, True)
         set_blocking(2, True)
-        self.flush()
-        if self.streams_changed():
-            self.set_streams()
-        sys.stdin = self.stdin
-        self.park()  # what describing and flushing may have set
 
     # ------------------------------------------------------------ a life
 
@@ -635,6 +629,11 @@ class Worker:
 
 
 GUEST_CODE = Worker.guest.__code__
+
+
+async def through(coroutine):
+    """From 3.12 on, code that was compiled for await at top level lets StopIteration out, and a task hangs on it."""
+    return await coroutine
 
 
 # ---------------------------------------------------------------- what the engine calls

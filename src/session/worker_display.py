@@ -199,8 +199,9 @@ class Display:
         found = found[0] if type(found) is tuple else found
         offers = []
         for mime, content in list(dict.items(found))[: 4 * MIMES_KEPT]:
-            mime = plain(mime)
-            content = self.ask(exact, mime, content) if mime and "/" in mime and len(mime) < 100 else None
+            mime = plain(mime) or ""
+            named = len(mime) < 100 and all(mime.partition("/"))
+            content = self.ask(exact, mime, content) if named else None
             if content:
                 offers.append((mime, content))
         return offers
@@ -271,9 +272,9 @@ class Display:
             raise failure
 
     def show_figure(self, figure):
-        """Sends a figure, unless this call has sent it as it is."""
+        """Sends a figure, unless this call has sent it as it is, or this is a child that a guest forked."""
         sent = vars(figure).get("_belljar_sent")
-        if sent == (self.worker.call_id, "film"):
+        if sent == (self.worker.call_id, "film") or getpid() != self.worker.pid:
             return
         if self.images >= self.worker.max_images:
             self.may_send_image()

@@ -163,6 +163,21 @@ class Driver {
       if (const auto most = number(request, "max_output"))
         call.max_output = static_cast<std::size_t>(*most);
       answer(request, co_await engine_.shell(session, std::move(call)));
+    } else if (op == "spawn") {
+      ProgramCall call{.arguments = texts(request, "arguments"),
+                       .folder = {},
+                       .environment = {},
+                       .terminal = request.contains("terminal"),
+                       .on_output = listener(request)};
+      Result<std::shared_ptr<session::Program>> program =
+          co_await engine_.spawn(session, std::move(call));
+      if (program) programs_[++last_program_] = *program;
+      if (program)
+        print({{"id", request.at("id")}, {"program", last_program_}});
+      else
+        print({{"id", request.at("id")}, {"error", program.error().message()}});
+    } else if (op == "program") {
+      co_await on_program(request);
     } else if (op == "reset") {
       answer(request, co_await engine_.reset(session));
     } else if (op == "open") {
@@ -183,9 +198,35 @@ class Driver {
     }
   }
 
+  Async<void> on_program(json::object request) {
+    const std::shared_ptr<session::Program> program =
+        programs_[number(request, "program").value_or(0)];
+    if (request.contains("write")) answer(request, program->write(text(request, "write")));
+    if (request.contains("close")) answer(request, program->close_input());
+    if (const auto rows = number(request, "rows"))
+      answer(request, program->resize(static_cast<std::uint16_t>(*rows), 100));
+    if (const auto signal = number(request, "signal")) {
+      program->signal(static_cast<int>(*signal));
+      answer(request, Status());
+    }
+    if (const auto ms = number(request, "wait_ms")) {
+      const Clock::time_point until = Clock::now() + milliseconds(*ms);
+      const ProgramState state = co_await program->wait(until);
+      json::object object{{"id", request.at("id")},
+                          {"running", state.running},
+                          {"stdout", state.out},
+                          {"stderr", state.err},
+                          {"exit_code", nullptr}};
+      if (state.exit_code) object["exit_code"] = *state.exit_code;
+      print(object);
+    }
+  }
+
   Loop& loop_;
   session::Engine& engine_;
   Stream in_;
+  std::map<std::int64_t, std::shared_ptr<session::Program>> programs_;
+  std::int64_t last_program_ = 0;
 };
 
 }  // namespace

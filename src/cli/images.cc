@@ -1,0 +1,62 @@
+#include "cli/images.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/file.h"
+#include "cli/output.h"
+#include "cli/session_loop.h"
+#include "session/report.h"
+
+namespace belljar::cli {
+namespace {
+
+// The protocol of kitty, which other terminals know too:
+// https://sw.kovidgoyal.net/kitty/graphics-protocol/
+bool shows_images() {
+  if (::isatty(1) == 0) return false;
+  auto has = [](const char* name, std::string_view part) {
+    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread here
+    return value != nullptr && std::string_view(value).find(part) != std::string_view::npos;
+  };
+  return has("TERM", "kitty") || has("TERM", "ghostty") || has("TERM_PROGRAM", "WezTerm");
+}
+
+void draw(std::string_view png) {
+  constexpr std::size_t kPiece = 4096;
+  bool first = true;
+  while (!png.empty()) {
+    const std::string_view piece = png.substr(0, kPiece);
+    png.remove_prefix(piece.size());
+    std::string text = "\x1b_G";
+    if (first) text += "f=100,a=T,";
+    text += std::string("m=") + (png.empty() ? "0" : "1") + ";";
+    write_all(1, text.append(piece).append("\x1b\\"));
+    first = false;
+  }
+  write_all(1, "\n");
+}
+
+}  // namespace
+
+void ImageFolder::show(std::string_view png) {
+  const std::optional<std::string> bytes = session::from_base64(png);
+  if (!bytes || !bytes->starts_with("\x89PNG")) return;  // the guest says so, and it is none
+  if (shows_images()) draw(png);
+  if (folder_.empty()) {
+    folder_ = "/tmp/belljar-images-XXXXXX";
+    if (::mkdtemp(folder_.data()) == nullptr) {
+      print_error({.what = "make a folder for pictures", .err = errno, .hint = {}});
+      folder_.clear();
+      return;
+    }
+  }
+  const std::string path = folder_ + "/" + std::to_string(++count_) + ".png";
+  if (Status written = write_text(path, *bytes); !written)
+    print_error(written.error());
+  else
+    write_all(1, "[picture: " + path + "]\n");
+}
+
+}  // namespace belljar::cli

@@ -1,0 +1,41 @@
+// One session at a terminal: an engine, its loop, and Ctrl-C.
+#pragma once
+
+#include <memory>
+
+#include "cli/cli.h"
+#include "cli/terminal_filter.h"
+#include "policy/load.h"
+#include "session/engine.h"
+
+namespace belljar::cli {
+
+class TerminalSession {
+ public:
+  static Result<std::unique_ptr<TerminalSession>> start(const Loaded& loaded);
+
+  // Each blocks until its answer is there. Ctrl-C asks the call to stop.
+  Result<PythonResult> python(std::string code);
+  Result<ShellResult> shell(std::vector<std::string> commands);
+
+  // Whether output is printed as it comes; else it is only in the answer.
+  void set_streaming(bool streaming) { streaming_ = streaming; }
+
+ private:
+  TerminalSession();
+  OnOutput printer();
+  template <class T>
+  Result<T> wait_for(Async<Result<T>> call);
+  void listen_for_interrupt();
+
+  Loop loop_;
+  asio::signal_set interrupt_;
+  std::unique_ptr<session::Engine> engine_;
+  TerminalFilter out_, err_;
+  bool streaming_ = true;
+};
+
+// All of it, or as much as somebody reads.
+void write_all(int fd, std::string_view bytes);
+
+}  // namespace belljar::cli

@@ -1,0 +1,182 @@
+"""belljar python and belljar shell: sessions for a person and for scripts."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import time
+
+import jar as jars
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def belljar(*words: str, **how) -> subprocess.CompletedProcess:
+    how = {"timeout": 60, "capture_output": True, "text": True, **how}
+    return subprocess.run([jars.binary(), *words], **how)
+
+
+class Terminal:
+    """A person at a terminal."""
+
+    def __init__(self, *words: str):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execv(jars.binary(), [jars.binary(), *words])
+        self.seen = ""
+
+    def expect(self, pattern: str, seconds: float = 20) -> str:
+        end = time.monotonic() + seconds
+        while not (found := re.search(pattern, self.seen)):
+            assert time.monotonic() < end, f"no {pattern!r} in {self.seen!r}"
+            if select.select([self.fd], [], [], 0.1)[0]:
+                try:
+                    self.seen += os.read(self.fd, 65536).decode(errors="replace")
+                except OSError:
+                    assert re.search(pattern, self.seen), f"ended without {pattern!r}: {self.seen!r}"
+        before, self.seen = self.seen[: found.end()], self.seen[found.end() :]
+        return before
+
+    def type(self, text: str):
+        os.write(self.fd, text.encode())
+
+    def exit_code(self) -> int:
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def finish(self) -> int:
+        """^D on an empty line, until it is seen: what comes before the line is edited means something else."""
+        for _ in range(100):
+            self.type("\x15\x04")
+            select.select([self.fd], [], [], 0.2)
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.05)
+        raise AssertionError("it does not end")
+
+
+def test_code_comes_from_a_flag_a_file_or_the_input(tmp_path):
+    (tmp_path / "x.py").write_text("print('file')")
+    assert belljar("python", "-c", "print('flag')").stdout == "flag\n"
+    assert belljar("python", "x.py").stdout == "file\n"
+    assert belljar("python", "-", input="print('input')").stdout == "input\n"
+    assert belljar("python", input="print('input')").stdout == "input\n"
+
+
+def test_the_value_of_the_last_expression_is_shown():
+    run = belljar("python", "-c", "x = 20\nx * 2 + 2")
+    assert (run.stdout, run.returncode) == ("42\n", 0)
+
+
+def test_an_exception_is_shown_and_the_code_says_so():
+    run = belljar("python", "-c", "print('before')\n1/0")
+    assert run.stdout == "before\n" and "ZeroDivisionError" in run.stderr and run.returncode == 1
+
+
+def test_the_timeout_is_the_policys():
+    run = belljar("python", "--timeout=1", "-c", "import time\nprint('a', flush=True)\ntime.sleep(60)")
+    assert run.stdout == "a\n" and run.returncode == 124
+
+
+def test_json_has_everything():
+    answer = json.loads(belljar("python", "--json", "-c", "open('new.txt', 'w').write('hi')\n'ü'").stdout)
+    assert answer["schema_version"] == 1 and answer["status"] == "success"
+    assert answer["result"] == "'ü'" and answer["result_type"] == "str"
+    assert answer["files"] == [{"name": "new.txt", "size": 2, "mime": "text/plain", "text": "hi"}]
+
+
+def test_the_policy_holds(tmp_path):
+    run = belljar("python", "--network=none", "-c", "open('/etc/shadow').read()")
+    assert run.returncode == 1 and re.search("PermissionError|FileNotFoundError", run.stderr)
+
+
+def test_what_is_not_understood_is_refused():
+    for words in (["python", "a.py", "b.py"], ["python", "-c"], ["shell", "ls"], ["shell", "--json"]):
+        assert belljar(*words).returncode == jars.OWN_FAILURE
+    missing = belljar("python", "missing.py")
+    assert missing.returncode == jars.OWN_FAILURE and "missing.py" in missing.stderr
+
+
+def test_sessions_are_not_run_without_a_sandbox():
+    run = belljar("python", "--sandbox=off", "-c", "1")
+    assert run.returncode == jars.OWN_FAILURE and "without a sandbox" in run.stderr
+
+
+def test_an_interpreter_that_is_not_there_is_said(tmp_path):
+    (tmp_path / "belljar.toml").write_text('[session]\npython = "python9"\n')
+    refused = belljar("python", "-c", "1")
+    assert refused.returncode == jars.OWN_FAILURE and "[session]" in refused.stderr and "trust" in refused.stderr
+    assert belljar("trust").returncode == 0
+    run = belljar("python", "-c", "1")
+    assert run.returncode == jars.OWN_FAILURE and "start python9" in run.stderr and "[session]" in run.stderr
+
+
+def test_a_command_of_the_shell_gives_its_code():
+    run = belljar("shell", "-c", "echo out; echo err >&2; exit 7")
+    assert run.stdout == "out\n" and "err" in run.stderr and run.returncode == 7
+    answer = json.loads(belljar("shell", "--json", "-c", "false").stdout)
+    assert answer["commands"] == [{"command": "false", "exit_code": 1}] and answer["exit_code"] == 1
+
+
+def test_at_a_terminal_python_is_asked_for_statement_by_statement():
+    terminal = Terminal("python")
+    terminal.expect(">>> ")
+    terminal.type("x = 6\n")
+    terminal.expect(">>> ")
+    terminal.type("for i in (1, 2):\n  print(x * i)\n\n")
+    terminal.expect("6\r\n12\r\n>>> ")
+    terminal.type("x + 1\n")
+    terminal.expect("7\r\n>>> ")
+    assert terminal.finish() == 0
+
+
+def test_control_c_stops_a_call_and_gives_up_a_line():
+    terminal = Terminal("python")
+    terminal.expect(">>> ")
+    terminal.type("x = 1; import time; print('on' + 'ce'); time.sleep(100)\n")
+    terminal.expect("once")
+    terminal.type("\x03")
+    terminal.expect("KeyboardInterrupt\r\n>>> ")
+    terminal.type("if not finished:\n")
+    terminal.expect(r"\.\.\. ")
+    terminal.type("\x03")
+    terminal.expect(">>> ")
+    terminal.type("x\n")
+    terminal.expect("1\r\n>>> ")
+    assert terminal.finish() == 0
+
+
+def test_lines_are_remembered(tmp_path):
+    for line in ("print('fi' + 'rst')\n", "\x1b[A\n"):  # the second time with the arrow key
+        terminal = Terminal("python")
+        terminal.expect(">>> ")
+        terminal.type(line)
+        terminal.expect("first\r\n>>> ")
+        assert terminal.finish() == 0
+    history = tmp_path / "state/belljar/python_history"
+    assert history.stat().st_mode & 0o77 == 0
+
+
+def test_what_a_guest_prints_cannot_command_the_terminal():
+    terminal = Terminal("python")
+    terminal.expect(">>> ")
+    terminal.type(r"print('\x1b]0;owned\x07\x1b[31mred\x1b[0m\x1b[6n' + 'end')" + "\n")
+    seen = terminal.expect("end\r\n>>> ")
+    assert "\x1b[31mred\x1b[0mend" in seen and "\x1b]" not in seen and "\x1b[6n" not in seen
+    assert terminal.finish() == 0
+
+
+def test_at_a_terminal_the_shell_is_an_ordinary_one():
+    terminal = Terminal("shell")
+    terminal.type("echo $((6 * 7)); exit 5\n")
+    terminal.expect("42\r\n")
+    assert terminal.exit_code() == 5
