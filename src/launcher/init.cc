@@ -326,6 +326,7 @@ void handle_request(Init& init) {
         // It may have joined another group.
         if (!reached || signal == SIGKILL) sys(__NR_kill, process.pid, signal);
       }
+      if (header.kind == Kind::signal) tell(Kind::signaled, header.id, header.value);
       break;
     default:
       end(init);

@@ -70,6 +70,9 @@ void AsyncJar::signal(const Process& process, int signal) {
     (void)jar_.signal_group(process.pid, signal);
   else
     (void)jar_.signal(process.id, signal);
+  if (process.forked) return;  // init tells of its own only
+  if (auto found = processes_.find(process.id); found != processes_.end())
+    ++found->second->signals_under_way;
 }
 
 Async<Result<std::shared_ptr<Process>>> AsyncJar::fork(std::shared_ptr<Warm> warm, int control_fd,
@@ -151,6 +154,7 @@ void AsyncJar::act_on(const launcher::Event& event) {
   const std::shared_ptr<Process> process = found->second;
   if (event.kind == Kind::started) process->pid = static_cast<pid_t>(event.value);
   if (event.kind == Kind::stopped) process->stopped = true;
+  if (event.kind == Kind::signaled) --process->signals_under_way;
   if (event.kind == Kind::exited) process->status = static_cast<int>(event.value);
   if (event.kind == Kind::failed) process->exec_error = static_cast<int>(event.value);
   if (process->ended()) processes_.erase(found);

@@ -23,6 +23,7 @@ struct Process {
   std::optional<int> status;     // as wait(2) tells it
   int exec_error = 0;            // it could not be executed
   bool stopped = false;          // by a signal, and not continued
+  int signals_under_way = 0;     // that init has not sent yet
   std::optional<Forked> forked;  // it came from a warm interpreter, and init does not know it
   Signal changed;                // any of this, or a limit of the jar
 };

@@ -12,8 +12,8 @@ constexpr int kMaxImages = 32;
 constexpr int kMaxVideoFrames = 64;
 constexpr int kMaxRepr = 1 << 16;
 constexpr int kDpi = 150;
-constexpr std::string_view kVideoFrames = "video_frames";  // no MIME type: a list of images
 constexpr std::size_t kMaxParts = 1'000'000;
+constexpr std::string_view kVideoFrames = "video_frames";  // no MIME type: a list of images
 
 const json::value* find(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);

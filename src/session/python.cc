@@ -30,8 +30,8 @@ constexpr const char* kBoot =
     "import sys\n"
     "del sys.path[0]\n"
     "import os, site\n"
-    "sys.path.append(site.getusersitepackages())\n"
     "os.chdir(sys.argv.pop())\n"
+    "sys.path.append(site.getusersitepackages())\n"
     "def read(n):\n"
     "    data = b''\n"
     "    while len(data) < n:\n"
@@ -119,7 +119,9 @@ Async<Result<std::shared_ptr<PythonWorker>>> PythonWorker::start(std::shared_ptr
   begin(worker->jar_->loop(), read(worker));
   begin(worker->jar_->loop(), write(worker));
   Status ready = co_await await_start(*worker->jar_, **process);
-  if (ready) ready = co_await worker->get_ready();
+  if (ready) {
+    ready = co_await worker->get_ready();
+  }
   if (ready) co_return worker;
   if ((*process)->exec_error != 0)
     ready = std::unexpected(not_started(settings.python, (*process)->exec_error));

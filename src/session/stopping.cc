@@ -42,8 +42,8 @@ Async<Status> await_start(AsyncJar& jar, Process& process) {
 
 Async<Stopped> await_end(Running running, Clock::time_point deadline, milliseconds grace) {
   Stopped stopped;
-  Clock::time_point ask_again = Clock::time_point::max();
   int continues = 0;
+  Clock::time_point ask_again = Clock::time_point::max();
   while (!running.over()) {
     running.jar.look_for_stop(running.process);
     if (running.process.stopped && continues++ < kMaxContinues)
@@ -67,6 +67,11 @@ Async<Stopped> await_end(Running running, Clock::time_point deadline, millisecon
     running.jar.signal(running.process, SIGCONT);  // a stopped process would not see it
     ask_again = Clock::now() + kAskAgain;
   }
+  // An interrupt that is still on its way would be the next call's.
+  const Clock::time_point settled = Clock::now() + kKillTime;
+  while (running.process.signals_under_way > 0 && !running.process.ended() &&
+         Clock::now() < settled)
+    co_await running.process.changed.wait_until(settled);
   co_return stopped;
 }
 

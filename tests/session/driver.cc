@@ -112,6 +112,7 @@ Policy policy_from(const json::object& object) {
   auto limit = [&](const char* name, std::optional<std::uint64_t>& to) {
     if (const auto n = number(object, name)) to = static_cast<std::uint64_t>(*n);
   };
+  if (text(object, "mode") == "off") policy.mode = Mode::off;
   limit("max_memory_mb", policy.limits.memory_mb);
   limit("max_cpu_secs", policy.limits.cpu_secs);
   limit("max_procs", policy.limits.procs);

@@ -409,6 +409,25 @@ def test_what_is_printed_is_never_an_answer(engine):
     box.close()
 
 
+def test_a_guest_that_stops_what_starts_costs_its_own_session_only(engine):
+    """init waits for what it starts to be executed, and a guest can stop that before it is."""
+    box, witness = engine.box(), Witness(engine)
+    box.python(TOOLS)
+    # Everything but the worker, which is continued, and itself.
+    box.python("if os.fork() == 0:\n    os.setsid()\n    while True: os.kill(-1, signal.SIGSTOP)")
+    call = box.send_shell("echo started", timeout_ms=1000)
+    try:
+        call.wait(5 * SLOWER + SOON)
+    except Refused as refused:
+        assert "keeps new ones from starting" in str(refused), refused
+    assert call.seconds < 6 * SLOWER + SOON
+    box.close()
+    witness.end()
+    assert witness.failures == [] and witness.slowest < LATENCY
+    assert box.shell("echo fine").stdout == "fine\n"
+    box.close()
+
+
 def test_twenty_attackers_at_once_do_not_stop_the_next(engines, identity):
     engine = engines.get(identity, "developer", settings={"max_sessions": 100})
     attackers = [engine.box() for _ in range(20)]

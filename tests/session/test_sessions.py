@@ -64,15 +64,9 @@ def test_open_takes_a_policy(plain):
     plain.box("bot").close()
 
 
-@pytest.mark.parametrize("name", ["", "..", "../x", "a/b", "a\0b", "a b", "ü", "x" * 129, "a\n", "%2e%2e", "/etc", "~"])
+@pytest.mark.parametrize("name", ["", "../x", "a/b", "a\0b", "a b", "ü", "x" * 129, "a\n", "%2e%2e", "/etc", "~"])
 @pytest.mark.parametrize("op", ["python", "shell", "reset"])
 def test_an_id_that_is_none_is_refused(plain, name, op):
-    if name == "..":
-        # A name and nothing else: no path is ever made of it.
-        box = plain.box("..")
-        assert box.value("1") == "1" and all(path.name != ".." for path in plain.folders())
-        box.close()
-        return
     with pytest.raises(Refused, match="no session id"):
         plain.call(op, session=name, code="1", commands=["true"])
 
@@ -84,6 +78,9 @@ def test_what_is_not_there_cannot_be_ended(plain, op):
 
 
 def test_an_id_never_becomes_a_part_of_a_path(plain):
+    dots = plain.box("..")
+    assert dots.value("__import__('os').listdir()") == "[]"  # a name and nothing else
+    dots.close()
     box = plain.box("findable-name")
     box.python("1")
     found = [path for folder in plain.folders() for path in folder.rglob("*") if "findable" in str(path)]
@@ -120,9 +117,9 @@ def test_a_workdir_can_be_shared(scene):
 
 
 def test_a_policy_without_a_sandbox_is_refused(scene):
-    with pytest.raises((EngineDied, Refused)):
-        with Engine(scene, "no-such-profile") as engine:
-            engine.box().python("1")
+    engine = Engine(scene, mode="off")
+    with pytest.raises(EngineDied, match="125: sessions are not run without a sandbox"):
+        engine.box().python("1")
 
 
 # ---------------------------------------------------------------- turns
