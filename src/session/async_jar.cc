@@ -102,7 +102,10 @@ Async<Result<std::shared_ptr<Process>>> AsyncJar::fork(std::shared_ptr<Warm> war
       belljar::begin(loop_, watch_fork(keep, process));
       co_return process;
     }
-    const bool waited = news.is_open() ? co_await readable(news) : false;
+    bool waited = false;
+    if (news.is_open()) {
+      waited = co_await readable(news);
+    }
     if (!waited) co_return Made(fail("the warm interpreter does not answer"));
   }
 }

@@ -104,7 +104,9 @@ Async<Result<std::shared_ptr<PythonWorker>>> PythonWorker::start(std::shared_ptr
 
   const std::array<int, 3> stdio = {null->get(), outputs[0].get(), outputs[1].get()};
   Result<std::shared_ptr<Process>> process = fail("there is no warm interpreter");
-  if (warm != nullptr) process = co_await jar->fork(warm, guests.get(), stdio);
+  if (warm != nullptr) {
+    process = co_await jar->fork(warm, guests.get(), stdio);
+  }
   const bool is_warm = process.has_value();
   const std::string why_cold = is_warm || warm == nullptr ? "" : process.error().message();
   if (!is_warm) process = spawn(*jar, settings.python, guests.get(), stdio);
