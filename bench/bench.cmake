@@ -11,3 +11,6 @@ target_link_libraries(bench_steady PRIVATE bench_common)
 find_package(OpenSSL REQUIRED)
 add_executable(bench_broker bench/broker.cc bench/traffic.cc bench/wires.cc)
 target_link_libraries(bench_broker PRIVATE bench_common OpenSSL::SSL)
+
+add_executable(bench_warm bench/warm.cc bench/profile.cc)
+target_link_libraries(bench_warm PRIVATE bench_common belljar_session)

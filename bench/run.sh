@@ -14,6 +14,7 @@ if [[ $EUID -eq 0 ]]; then
   as_user=(--user="$user")
 fi
 build/release/bench_launch "${as_user[@]}" --doc=docs/benchmarks.md "$@"
+build/release/bench_warm "${as_user[@]}" --doc=docs/benchmarks.md "$@"
 build/release/bench_steady --doc=docs/benchmarks.md "$@"
 # It makes a network of its own, for which it needs root.
 if [[ $EUID -eq 0 ]]; then

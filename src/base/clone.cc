@@ -53,9 +53,13 @@ long clone3_and_call(clone_args* args, CloneFunction function, void* argument) {
 
 }  // namespace
 
-Result<int> clone_sharing_memory(clone_args args, CloneFunction function, void* argument) {
+long raw_clone_sharing_memory(clone_args args, CloneFunction function, void* argument) noexcept {
   args.flags |= CLONE_VM;
-  long pid = clone3_and_call(&args, function, argument);
+  return clone3_and_call(&args, function, argument);
+}
+
+Result<int> clone_sharing_memory(clone_args args, CloneFunction function, void* argument) {
+  const long pid = raw_clone_sharing_memory(args, function, argument);
   // The filter of a jar answers so: what a guest clones must be looked at in `clone`.
   if (pid == -ENOSYS)
     return fail("belljar cannot run inside a jar", 0,

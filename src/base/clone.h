@@ -15,6 +15,10 @@ namespace belljar {
 
 using CloneFunction = void (*)(void* argument);  // does not return: execs or exits
 
+// The same without an error's text, for callers that may not allocate: a pid, or an errno
+// below zero.
+long raw_clone_sharing_memory(clone_args args, CloneFunction function, void* argument) noexcept;
+
 // Starts `function(argument)` in a new process. `args.stack` and `args.stack_size`
 // name its stack; CLONE_VM is added to the flags. No exit signal is set, so that
 // a caller that waits for its own children is not handed ours (exec resets this).

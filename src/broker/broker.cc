@@ -33,8 +33,14 @@ struct Broker::Inside {
         sockets(loop, std::move(doors.sockets)),
         streams(loop, judge, events, sockets),
         datagrams(loop, judge, events, sockets),
-        names(loop, judge, events, std::move(doors.dns_udp), std::move(doors.dns_tcp)),
-        calls(loop, judge, events, streams, datagrams, std::move(doors.notifications)) {}
+        names(loop, judge, events, std::move(doors.dns_udp), std::move(doors.dns_tcp)) {
+    serve(std::move(doors.notifications));
+  }
+
+  void serve(Fd notifications) {
+    begin(loop, Calls::serve(std::make_shared<Calls>(loop, judge, events, streams, datagrams,
+                                                     std::move(notifications))));
+  }
 
   Async<void> publish(Stream listener, std::uint16_t port) {
     while (co_await readable(listener)) {
@@ -53,7 +59,6 @@ struct Broker::Inside {
   Streams streams;
   Datagrams datagrams;
   Names names;
-  Calls calls;
   std::thread thread;
 };
 
@@ -71,9 +76,14 @@ Result<std::unique_ptr<Broker>> Broker::start(const Policy& policy, const Rules&
   }
   begin(in.loop, in.names.serve_udp());
   begin(in.loop, in.names.serve_tcp());
-  begin(in.loop, in.calls.serve());
   in.thread = std::thread([&in] { in.loop.run(); });  // with all signals blocked, as now
   return std::unique_ptr<Broker>(new Broker(std::move(inside)));
+}
+
+void Broker::serve_also(Fd notifications) {
+  asio::post(inside_->loop, [&in = *inside_, fd = std::move(notifications)]() mutable {
+    in.serve(std::move(fd));
+  });
 }
 
 void Broker::stop() {

@@ -33,6 +33,9 @@ class Broker {
   Broker(const Broker&) = delete;
   Broker& operator=(const Broker&) = delete;
 
+  // Another process of the jar, whose calls are its own: it joined, and did not inherit the
+  // filter of the others.
+  void serve_also(Fd notifications);
   // When the jar has ended: passes on what the guest had said, if that is quick.
   void stop();
   // What it decided so far, and how much of that is too much to be kept.

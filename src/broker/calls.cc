@@ -104,26 +104,27 @@ int connect_for(const Kind& kind, const Endpoint& detour) {
 
 }  // namespace
 
-Async<void> Calls::serve() {
+Async<void> Calls::serve(std::shared_ptr<Calls> self) {
+  Stream& notifications = self->notifications_;
   // The guest waits while we decide, so we take turns on one processor instead of waking
   // another. An older kernel refuses, and then it takes a little longer.
-  ::ioctl(notifications_.native_handle(), SECCOMP_IOCTL_NOTIF_SET_FLAGS,
+  ::ioctl(notifications.native_handle(), SECCOMP_IOCTL_NOTIF_SET_FLAGS,
           SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
-  while (co_await readable(notifications_)) {
-    pollfd ready{.fd = notifications_.native_handle(), .events = POLLIN, .revents = 0};
+  while (co_await readable(notifications)) {
+    pollfd ready{.fd = notifications.native_handle(), .events = POLLIN, .revents = 0};
     ::poll(&ready, 1, 0);
     if ((ready.revents & POLLHUP) != 0) co_return;  // nobody is left who could call
     seccomp_notif call{};
-    if ((ready.revents & POLLIN) == 0 || !receive(call)) continue;
+    if ((ready.revents & POLLIN) == 0 || !self->receive(call)) continue;
     Target target{.id = call.id,
                   .thread = static_cast<pid_t>(call.pid),
                   .fd = static_cast<int>(call.data.args[0]),
-                  .endpoints = endpoints_of(call),
+                  .endpoints = self->endpoints_of(call),
                   .connects = call.data.nr == SYS_connect};
     if (target.endpoints.empty())
-      go_on(call.id);  // another family, or no address: nothing that leaves the jar
+      self->go_on(call.id);  // another family, or no address: nothing that leaves the jar
     else
-      begin(loop_, decide(std::move(target)));
+      begin(self->loop_, decide(self, std::move(target)));
   }
 }
 
@@ -168,7 +169,11 @@ std::vector<Endpoint> Calls::endpoints_of(const seccomp_notif& call) const {
   return endpoints;
 }
 
-Async<void> Calls::decide(Target target) {
+Async<void> Calls::decide(std::shared_ptr<Calls> self, Target target) {
+  co_await self->decide(target);
+}
+
+Async<void> Calls::decide(const Target& target) {
   for (const Endpoint& endpoint : target.endpoints) {
     const Decision decision = judge_.decide(endpoint, Clock::now());
     if (decision.way == Way::inside) continue;

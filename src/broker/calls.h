@@ -8,6 +8,7 @@
 #include <linux/seccomp.h>
 
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "broker/datagrams.h"
@@ -16,7 +17,8 @@
 
 namespace belljar::broker {
 
-class Calls {
+// One descriptor of calls, for as long as somebody can make some and some are not decided.
+class Calls : public std::enable_shared_from_this<Calls> {
  public:
   Calls(Loop& loop, Judge& judge, Events& events, Streams& streams, Datagrams& datagrams,
         Fd notifications)
@@ -27,7 +29,7 @@ class Calls {
         datagrams_(datagrams),
         notifications_(loop, notifications.release()) {}
 
-  Async<void> serve();
+  static Async<void> serve(std::shared_ptr<Calls> self);
 
  private:
   // Where a call is to go, as far as it can be known now.
@@ -46,7 +48,8 @@ class Calls {
 
   bool receive(seccomp_notif& call);
   std::vector<Endpoint> endpoints_of(const seccomp_notif& call) const;
-  Async<void> decide(Target target);
+  static Async<void> decide(std::shared_ptr<Calls> self, Target target);
+  Async<void> decide(const Target& target);
   Async<Answer> prepare(const Target& target, const Endpoint& endpoint, const Decision& decision);
   bool is_waiting(std::uint64_t id);
   void go_on(std::uint64_t id);

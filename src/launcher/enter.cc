@@ -9,6 +9,7 @@
 
 #include "base/child.h"
 #include "base/syscall.h"
+#include "launcher/join.h"
 #include "launcher/protocol.h"
 #include "launcher/watchdog.h"
 #include "layers/caps.h"
@@ -74,7 +75,10 @@ void enter(const Entry& entry) noexcept {
   clock.mark("caps");
   // Beyond this point nothing of the above can be undone.
 
-  if (plan.landlock) landlock::apply(*plan.landlock, entry.terminal_fd, child);
+  if (plan.landlock) {
+    const Fd ruleset = landlock::apply(*plan.landlock, entry.terminal_fd, child);
+    if (plan.role == Role::joinable) hand_out_ruleset(entry.control_fd, ruleset.get(), child);
+  }
   clock.mark("landlock");
 
   // Only now, because a small limit on descriptors would stop the steps above.

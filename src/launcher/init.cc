@@ -31,6 +31,7 @@ using namespace belljar::protocol;
 
 constexpr int kMaxProcesses = 256;  // spawned by the supervisor and alive, not their children
 constexpr std::uint64_t kAllSignals = ~0ULL;
+constexpr std::uint32_t kLargestPid = 1U << 22;
 
 struct Process {
   long pid;  // 0: the slot is free
@@ -304,6 +305,12 @@ void handle_request(Init& init) {
     case Kind::signal_all:
       if (init.own_pid_namespace) sys(__NR_kill, -1, header.value);
       break;
+    case Kind::signal_group:
+      // Of a process that joined the jar, and so is no child of ours. Group 1 would be us, and
+      // -1 everybody.
+      if (init.own_pid_namespace && header.id > 1 && header.id <= kLargestPid)
+        sys(__NR_kill, -static_cast<long>(header.id), header.value);
+      break;
     case Kind::signal:
     case Kind::foreground:
       for (const Process& process : init.processes) {
@@ -319,6 +326,7 @@ void handle_request(Init& init) {
         // It may have joined another group.
         if (!reached || signal == SIGKILL) sys(__NR_kill, process.pid, signal);
       }
+      if (header.kind == Kind::signal) tell(Kind::signaled, header.id, header.value);
       break;
     default:
       end(init);
@@ -387,6 +395,14 @@ Init the_init;  // zeroed memory without a C library's memset
 
 }  // namespace
 
+// The entry point: hand the initial stack (argc, argv, ...) to init_main.
+#if defined(__x86_64__)
+asm(".globl _start\n_start:\n\txor %ebp, %ebp\n\tmov %rsp, %rdi\n\tand $-16, %rsp\n\tcall "
+    "init_main\n");
+#elif defined(__aarch64__)
+asm(".globl _start\n_start:\n\tmov x29, xzr\n\tmov x0, sp\n\tbl init_main\n");
+#endif
+
 // `arguments[1]` is "1" in a pid namespace of the jar's own, `arguments[2]` with a broker.
 extern "C" [[noreturn]] void init_main(long* stack) {
   char** arguments = reinterpret_cast<char**>(stack + 1);
@@ -412,12 +428,14 @@ extern "C" [[noreturn]] void init_main(long* stack) {
                              {init.has_broker ? kSocketsFd : -1, POLLIN, 0}};
     sys(__NR_ppoll, ready, 4, nullptr, nullptr, 8);
     if (ready[2].revents != 0) end(init);
+    // Before the dead are forgotten: a signal that was sent while a process lived is for its
+    // group, which lives on.
+    if (ready[0].revents != 0) handle_request(init);
     if (ready[1].revents != 0) {
       char drained[sizeof(signalfd_siginfo)];
       sys(__NR_read, signals, drained, sizeof drained);
       reap(init);
     }
-    if (ready[0].revents != 0) handle_request(init);
     if (ready[3].revents != 0) hand_out_sockets(init);
   }
 }

@@ -19,6 +19,8 @@
 #include "base/syscall.h"
 #include "base/uapi.h"
 #include "launcher/init_image.h"
+#include "launcher/join.h"
+#include "launcher/program.h"
 #include "launcher/request.h"
 #include "launcher/terminal.h"
 #include "layers/process.h"
@@ -59,21 +61,11 @@ Result<Fd> keep_high(int fd, const char* what) {
   return high;
 }
 
-// The init program, as a file that can be executed. Made once per process and
-// sealed: the jars of a process share it.
+// The init program. Made once per process: its jars share it.
 Result<int> init_program() {
   static Result<Fd> program = []() -> Result<Fd> {
-    int fd = ::memfd_create("belljar-init", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
-    if (fd < 0 && errno == EINVAL)  // before Linux 6.3 every memfd can be executed
-      fd = ::memfd_create("belljar-init", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    Fd file = TRY(keep_high(fd, "make init"));
-    std::string_view image = init_image();
-    if (::write(file.get(), image.data(), image.size()) != static_cast<ssize_t>(image.size()))
-      return fail("write init", errno);
-    if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) <
-        0)
-      return fail("seal init", errno);
-    return file;
+    Fd file = TRY(make_program("belljar-init", init_image()));
+    return keep_high(file.release(), "make init");
   }();
   if (!program) return std::unexpected(program.error());
   return program->get();
@@ -88,20 +80,6 @@ struct UserLines {
     group = "belljar:x:" + id + ":\n";
   }
 };
-
-// A pipe belongs to whoever made it, and a guest with another uid could not open
-// /dev/stdout, as scripts do. Each end in its own direction: who may write to a shared
-// pipe may not therefore read what others wrote.
-void let_guest_reopen(std::span<const int> fds) {
-  for (int fd : fds) {
-    struct stat st{};
-    struct statfs fs{};
-    if (::fstat(fd, &st) < 0 || !S_ISFIFO(st.st_mode)) continue;
-    if (::fstatfs(fd, &fs) < 0 || fs.f_type != PIPEFS_MAGIC) continue;  // a named one is not ours
-    const mode_t more = (::fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY ? 0444 : 0222;
-    ::fchmod(fd, (st.st_mode & 0777) | more);  // if not, it is as it was
-  }
-}
 
 // The trees of a view, one slot per op. The child fills the slots that are empty with
 // descriptors of its own, in memory that we share with it but with numbers that mean
@@ -220,14 +198,26 @@ Result<std::unique_ptr<broker::Broker>> start_broker(const Plan& plan, const New
 
 }  // namespace
 
-Result<Jar> Jar::start(const Plan& plan, const Command* first, const broker::OnEvent& on_event) {
+void let_guest_reopen(std::span<const int> fds) {
+  for (int fd : fds) {
+    struct stat st{};
+    struct statfs fs{};
+    if (::fstat(fd, &st) < 0 || !S_ISFIFO(st.st_mode)) continue;
+    if (::fstatfs(fd, &fs) < 0 || fs.f_type != PIPEFS_MAGIC) continue;  // a named one is not ours
+    const mode_t more = (::fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY ? 0444 : 0222;
+    ::fchmod(fd, (st.st_mode & 0777) | more);  // if not, it is as it was
+  }
+}
+
+Result<Jar> Jar::start(const Plan& plan, const Command* first, const broker::OnEvent& on_event,
+                       const Beneath* beneath) {
   Jar jar;
   jar.phases_ = std::make_unique<PhaseClock>();
   jar.environment_ = plan.environment;
   jar.workdir_ = plan.layout.workdir;
   jar.pid_namespace_ = plan.pid_namespace;
   jar.other_uid_ = plan.identity && plan.identity->root;
-  TRY(jar.launch(plan, first, on_event));
+  TRY(jar.launch(plan, first, on_event, beneath));
   return jar;
 }
 
@@ -238,6 +228,10 @@ Status Jar::wait_until_ready(const Plan& plan, int error_fd, BrokerParts parts) 
     TRY(wait_for_child(news));
     watchdog_ = TRY(Watchdog::receive(news.control_fd, plan.outside_proc ? init_ : 0));
   }
+  if (plan.role == Role::joinable && plan.landlock) {
+    TRY(wait_for_child(news));
+    ruleset_ = TRY(receive_ruleset(news.control_fd));
+  }
   if (plan.notify) {
     broker_ = TRY(start_broker(plan, news, parts));
     TRY(release(parts.go_fd));
@@ -246,7 +240,8 @@ Status Jar::wait_until_ready(const Plan& plan, int error_fd, BrokerParts parts) 
   return {};
 }
 
-Status Jar::launch(const Plan& plan, const Command* first, const broker::OnEvent& on_event) {
+Status Jar::launch(const Plan& plan, const Command* first, const broker::OnEvent& on_event,
+                   const Beneath* beneath) {
   phases_->mark("begin");
   int sockets[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) < 0)
@@ -316,7 +311,9 @@ Status Jar::launch(const Plan& plan, const Command* first, const broker::OnEvent
   phases_->mark("prepare");
 
   SignalsBlocked blocked;
-  init_ = TRY(clone_sharing_memory(args, enter_clone, &entry));
+  if (beneath != nullptr) above_ = beneath->above;
+  init_ = beneath != nullptr ? TRY(clone_beneath(*beneath, args, enter_clone, &entry))
+                             : TRY(clone_sharing_memory(args, enter_clone, &entry));
   init_pidfd_ = Fd(pidfd);
   UserLines lines(identity::kFirstJarUid + static_cast<uid_t>(init_), home_of(environment_));
   Status status;
@@ -344,6 +341,8 @@ Jar& Jar::operator=(Jar&& other) noexcept {
   std::swap(control_, other.control_);
   std::swap(init_, other.init_);
   std::swap(init_pidfd_, other.init_pidfd_);
+  std::swap(ruleset_, other.ruleset_);
+  std::swap(above_, other.above_);
   std::swap(group_, other.group_);
   std::swap(phases_, other.phases_);
   std::swap(watchdog_, other.watchdog_);
@@ -379,6 +378,16 @@ Status Jar::signal(std::uint32_t id, int signal) {
 
 Status Jar::signal_all(int signal) {
   return send(Kind::signal_all, 0, static_cast<std::uint32_t>(signal));
+}
+
+Status Jar::signal_group(pid_t group, int signal) {
+  return send(Kind::signal_group, static_cast<std::uint32_t>(group),
+              static_cast<std::uint32_t>(signal));
+}
+
+std::optional<uid_t> Jar::uid() const {
+  if (!other_uid_) return std::nullopt;
+  return identity::kFirstJarUid + static_cast<uid_t>(init_);
 }
 
 Status Jar::foreground(std::uint32_t id) { return send(Kind::foreground, id, 0); }
@@ -424,6 +433,7 @@ rusage Jar::end() {
   init_ = -1;
   init_pidfd_.reset();
   if (broker_) broker_->stop();
+  above_.reset();
   return used;
 }
 

@@ -7,10 +7,12 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "broker/broker.h"
+#include "launcher/beneath.h"
 #include "launcher/enter.h"
 #include "launcher/protocol.h"
 #include "launcher/watchdog.h"
@@ -48,12 +50,17 @@ struct BrokerParts {
   const broker::OnEvent& on_event;
 };
 
+// A pipe belongs to whoever made it, and a guest with another uid could not open
+// /dev/stdout, as scripts do. Each end in its own direction: who may write to a shared
+// pipe may not therefore read what others wrote.
+void let_guest_reopen(std::span<const int> fds);
+
 class Jar {
  public:
   // With `first`, its request is waiting when init wakes up. `on_event` hears what the
-  // broker decides, on the broker's thread.
+  // broker decides, on the broker's thread. With `beneath`, it is born there; a joinable jar is.
   static Result<Jar> start(const Plan& plan, const Command* first = nullptr,
-                           const broker::OnEvent& on_event = {});
+                           const broker::OnEvent& on_event = {}, const Beneath* beneath = nullptr);
   Jar(Jar&&) noexcept;
   Jar& operator=(Jar&&) noexcept;
   Jar(const Jar&) = delete;
@@ -65,6 +72,8 @@ class Jar {
   Status signal(std::uint32_t id, int signal);
   Status signal_all(int signal);  // everything in the jar
   Status foreground(std::uint32_t id);
+  // `group` as the jar numbers it: of a process that joined, and so has no id here.
+  Status signal_group(pid_t group, int signal);
 
   // What init has said, without waiting for it.
   Result<std::optional<Event>> next_event();
@@ -75,6 +84,9 @@ class Jar {
   bool has_ended() const;
   pid_t init_pid() const { return init_; }
   const cgroup::Group& group() const { return group_; }
+  // What a process that joins needs besides init's pidfd. The uid: where it is not the caller's.
+  int ruleset_fd() const { return ruleset_.get(); }
+  std::optional<uid_t> uid() const;
   const PhaseClock& phases() const { return *phases_; }
   std::optional<Watchdog>& watchdog() { return watchdog_; }
   broker::Broker* broker() { return broker_.get(); }
@@ -87,7 +99,8 @@ class Jar {
 
  private:
   Jar() = default;
-  Status launch(const Plan& plan, const Command* first, const broker::OnEvent& on_event);
+  Status launch(const Plan& plan, const Command* first, const broker::OnEvent& on_event,
+                const Beneath* beneath);
   Status wait_until_ready(const Plan& plan, int error_fd, BrokerParts parts);
   Status send(protocol::Kind kind, std::uint32_t id, std::uint32_t value);
 
@@ -96,6 +109,8 @@ class Jar {
   Fd control_;
   pid_t init_ = -1;
   Fd init_pidfd_;
+  Fd ruleset_;
+  std::shared_ptr<const void> above_;  // the jar beneath which this one was born
   cgroup::Group group_;
   std::unique_ptr<PhaseClock> phases_;
   std::optional<Watchdog> watchdog_;

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "belljar/belljar.h"
+#include "launcher/start.h"
 #include "support/folder.h"
 #include "support/leavings.h"
 
@@ -117,6 +118,26 @@ TEST(NoMalloc, a_call_in_a_child_is_seen) {  // the control
 TEST(NoMalloc, no_launch_allocates_in_the_child) {
   Watched watched;
   launch_every_profile();
+  EXPECT_EQ(calls_in_child, 0);
+}
+
+TEST(NoMalloc, no_launch_beneath_another_jar_allocates_in_a_child) {
+  Folder folder;
+  Policy policy = profile("restricted").value();
+  policy.files.workdir = folder.path();
+  Host host = assume_host();
+  auto start = [&](const launcher::Origin& origin) {
+    return launcher::start(
+        policy, this_process(), host, nullptr, [](const Plan&) { return Status(); }, {}, origin);
+  };
+  Watched watched;
+  Result<launcher::Started> above = start({.role = Role::warm});
+  ASSERT_TRUE(above) << above.error().message();
+  const launcher::Beneath beneath{.init_pidfd = above->jar.init_pidfd(),
+                                  .user_namespace = above->plan.identity->user_namespace,
+                                  .owner = above->jar.uid()};
+  Result<launcher::Started> jar = start({.role = Role::joinable, .beneath = &beneath});
+  EXPECT_TRUE(jar) << jar.error().message();
   EXPECT_EQ(calls_in_child, 0);
 }
 

@@ -19,17 +19,19 @@ inline constexpr int kSocketsFd = 6;     // where the broker asks for sockets, i
 
 enum class Kind : std::uint32_t {
   // to init
-  spawn,       // payload: Spawn, then strings; 0, 1, 2 and maybe 3 travel with the header
-  signal,      // value: the signal, for the process group of `id`
-  signal_all,  // value: the signal, for everything in the jar but init
-  foreground,  // give the terminal to the group of `id` and let it continue
+  spawn,         // payload: Spawn, then strings; 0, 1, 2 and maybe 3 travel with the header
+  signal,        // value: the signal, for the process group of `id`
+  signal_all,    // value: the signal, for everything in the jar but init
+  foreground,    // give the terminal to the group of `id` and let it continue
+  signal_group,  // value: the signal, for the process group whose number inside is `id`
   // from init
   listening,  // value: the descriptor of the notifications, before init is executed
   ready,
   started,
-  failed,   // value: errno of exec
-  exited,   // value: wait status
-  stopped,  // value: the signal
+  failed,    // value: errno of exec
+  exited,    // value: wait status
+  stopped,   // value: the signal
+  signaled,  // a request to signal `id` was carried out
 };
 
 struct Header {

@@ -1,4 +1,4 @@
-// System calls without a C library, for init alone. A result between -4095 and
+// System calls without a C library, for init and what joins a jar. A result between -4095 and
 // -1 is an errno. Also the few kernel structures whose headers need a libc.
 #pragma once
 
@@ -91,11 +91,3 @@ long sys(long number, Arguments... arguments) {
   const long a[6] = {as_long(arguments)...};
   return raw_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
-
-// The entry point: hand the initial stack (argc, argv, ...) to init_main.
-#if defined(__x86_64__)
-asm(".globl _start\n_start:\n\txor %ebp, %ebp\n\tmov %rsp, %rdi\n\tand $-16, %rsp\n\tcall "
-    "init_main\n");
-#elif defined(__aarch64__)
-asm(".globl _start\n_start:\n\tmov x29, xzr\n\tmov x0, sp\n\tbl init_main\n");
-#endif

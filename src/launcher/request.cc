@@ -26,6 +26,12 @@ std::vector<std::string> paths_to_try(const std::string& command,
   return paths;
 }
 
+void append(std::string& bytes, const void* data, std::size_t size) {
+  bytes.append(static_cast<const char*>(data), size);
+}
+
+}  // namespace
+
 std::vector<std::string> overlay(std::vector<std::string> variables,
                                  const std::vector<std::string>& over) {
   for (const std::string& variable : over) {
@@ -35,12 +41,6 @@ std::vector<std::string> overlay(std::vector<std::string> variables,
   }
   return variables;
 }
-
-void append(std::string& bytes, const void* data, std::size_t size) {
-  bytes.append(static_cast<const char*>(data), size);
-}
-
-}  // namespace
 
 Result<std::string> encode_spawn(const Command& command, std::uint32_t id,
                                  const std::string& workdir,

@@ -14,6 +14,10 @@ Result<std::string> encode_spawn(const Command& command, std::uint32_t id,
                                  const std::string& workdir,
                                  const std::vector<std::string>& environment);
 
+// Variables, NAME=value, with those of `over` in place of theirs.
+std::vector<std::string> overlay(std::vector<std::string> variables,
+                                 const std::vector<std::string>& over);
+
 // Sends bytes, with descriptors on the first of them if given.
 Status send_all(int socket_fd, std::string_view bytes, std::span<const int> fds = {});
 

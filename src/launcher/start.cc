@@ -6,12 +6,13 @@
 namespace belljar::launcher {
 
 Result<Started> start(const Policy& policy, const Caller& caller, Host& host, const Command* first,
-                      const AboutToRun& about_to_run, const broker::OnEvent& on_event) {
+                      const AboutToRun& about_to_run, const broker::OnEvent& on_event,
+                      const Origin& origin) {
   for (;;) {
-    Plan plan = TRY(resolve(policy, host, caller));
+    Plan plan = TRY(resolve(policy, host, caller, Purpose::launch, origin.role));
     TRY(refuse_lost_promises(plan));
     TRY(about_to_run(plan));
-    Result<Jar> jar = Jar::start(plan, first, on_event);
+    Result<Jar> jar = Jar::start(plan, first, on_event, origin.beneath);
     if (jar) return Started{std::move(plan), std::move(*jar)};
     if (host.measured) return std::unexpected(jar.error());
     host = probe_host(caller);

@@ -12,13 +12,20 @@ struct Started {
   Jar jar;
 };
 
+// What kind of jar, and where it is born.
+struct Origin {
+  Role role = Role::guest;
+  const Beneath* beneath = nullptr;  // for a joinable one
+};
+
 // Sees the plan before each try, and may refuse it.
 using AboutToRun = std::function<Status(const Plan&)>;
 
 // Plans for what `host` says, and only if that was supposed and does not start looks
 // at what this one really has (and remembers it there) and plans again.
 Result<Started> start(const Policy& policy, const Caller& caller, Host& host, const Command* first,
-                      const AboutToRun& about_to_run, const broker::OnEvent& on_event = {});
+                      const AboutToRun& about_to_run, const broker::OnEvent& on_event = {},
+                      const Origin& origin = {});
 
 // The guest inherits these, so they must not lead out of the jar: from a folder the
 // host's root can be reached, and a socket of the host's network can be connected anew.

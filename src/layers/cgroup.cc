@@ -145,6 +145,11 @@ Group::~Group() {
     ::poll(nullptr, 0, 1);
 }
 
+Status Group::adopt(int pid) const {
+  if (!dir_) return {};
+  return write_text(path_ + "/cgroup.procs", std::to_string(pid));
+}
+
 void Group::kill() const {
   if (dir_) (void)write_text(path_ + "/cgroup.kill", "1");  // before Linux 5.14: init's end does it
 }

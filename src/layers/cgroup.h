@@ -38,6 +38,8 @@ class Group {
   ~Group();
 
   int fd() const { return dir_.get(); }
+  // A process that joins the jar from elsewhere. Nothing to do where there is no group.
+  Status adopt(int pid) const;
   void kill() const;           // everything inside, at once
   bool out_of_memory() const;  // the kernel killed the jar for its memory
   bool pids_limit_hit() const;

@@ -68,6 +68,11 @@ Result<std::optional<Plan>> resolve(const Support& host) {
   return plan;
 }
 
+void stand_above_other_jars(Plan& plan) {
+  plan.few_watches = false;
+  if (plan.root) plan.user_namespace = false;
+}
+
 Status map(const Plan& plan, pid_t init, uid_t jar_uid) {
   if (!plan.root || !plan.user_namespace) return {};
   std::string proc = "/proc/" + std::to_string(init);
@@ -89,7 +94,8 @@ void apply(const Plan& plan, uid_t jar_uid, const Child& child) noexcept {
                "identity: write gid_map");
     // The caller's processes and the jar's draw on one account, which a guest could use up.
     // If it cannot be written (a container's /proc/sys), it is as it was.
-    (void)write_proc("/proc/sys/user/max_inotify_instances", kMaxInotify, sizeof kMaxInotify - 1);
+    if (plan.few_watches)
+      (void)write_proc("/proc/sys/user/max_inotify_instances", kMaxInotify, sizeof kMaxInotify - 1);
     return;
   }
   // Leaving uid 0 would clear the capabilities that the later steps still need.

@@ -36,6 +36,7 @@ struct Support {
 struct Plan {
   bool root = false;            // the caller is root: the parent names the jar's uid
   bool user_namespace = false;  // else root changes its uid for good
+  bool few_watches = true;      // the jar gets its own, small share of inotify instances
   uid_t uid = 0;                // the caller's
   gid_t gid = 0;
   std::string uid_map;  // what an ordinary caller's child writes for itself
@@ -46,6 +47,10 @@ Support probe();
 Support assume();  // without trying
 // nullopt: the guest stays who the caller is, with no namespace of its own.
 Result<std::optional<Plan>> resolve(const Support& host);
+// For a jar beneath which others are born, so that its processes can join them: its limits
+// would be all of theirs together, and where root names the uid of each, what is above them is
+// the caller's own user namespace.
+void stand_above_other_jars(Plan& plan);
 // The parent's part, where the caller is root: the jar's uid, from its init's pid.
 Status map(const Plan& plan, pid_t init, uid_t jar_uid);
 void apply(const Plan& plan, uid_t jar_uid, const Child& child) noexcept;

@@ -87,7 +87,7 @@ std::optional<Plan> resolve(const Policy& policy, const Layout& layout, const Su
   return plan;
 }
 
-void apply(const Plan& plan, int terminal_fd, const Child& child) noexcept {
+Fd apply(const Plan& plan, int terminal_fd, const Child& child) noexcept {
   const LandlockRuleset attr{.handled_access_fs = plan.handled_fs,
                              .handled_access_net = plan.handled_net,
                              .scoped = plan.scoped};
@@ -115,6 +115,7 @@ void apply(const Plan& plan, int terminal_fd, const Child& child) noexcept {
   child.must(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "landlock: no_new_privs");
   child.must(::syscall(SYS_landlock_restrict_self, ruleset.get(), 0) == 0,
              "landlock: restrict_self");
+  return ruleset;
 }
 
 }  // namespace belljar::landlock

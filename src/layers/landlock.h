@@ -43,7 +43,7 @@ Support probe();
 std::optional<Plan> resolve(const Policy& policy, const Layout& layout, const Support& host,
                             bool view);
 // `terminal_fd`: the guest's own terminal, which it may open again by /dev/stderr
-// and the like; or -1.
-void apply(const Plan& plan, int terminal_fd, const Child& child) noexcept;
+// and the like; or -1. Returns the ruleset, for processes that join the jar later.
+Fd apply(const Plan& plan, int terminal_fd, const Child& child) noexcept;
 
 }  // namespace belljar::landlock

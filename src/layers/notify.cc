@@ -41,17 +41,22 @@ constexpr sock_filter kFilter[] = {
 // A call that the broker has seen is not broken off by a signal that does not kill: Go
 // sends itself one every 10 ms. Linux 5.19 has the flag.
 int listen() {
-  const sock_fprog filter{.len = static_cast<unsigned short>(std::size(kFilter)),
-                          .filter = const_cast<sock_filter*>(kFilter)};
+  const sock_fprog program = filter();
   constexpr unsigned long kPatient = SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
   long fd = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-                      SECCOMP_FILTER_FLAG_NEW_LISTENER | kPatient, &filter);
+                      SECCOMP_FILTER_FLAG_NEW_LISTENER | kPatient, &program);
   if (fd < 0 && errno == EINVAL)
-    fd = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &filter);
+    fd =
+        ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
   return static_cast<int>(fd);
 }
 
 }  // namespace
+
+sock_fprog filter() {
+  return {.len = static_cast<unsigned short>(std::size(kFilter)),
+          .filter = const_cast<sock_filter*>(kFilter)};
+}
 
 Support probe() {
   return {.notifications = try_in_child([] {

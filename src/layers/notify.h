@@ -6,6 +6,8 @@
 // make, and gives a denied call its error at once. Needs Linux 5.6 (pidfd_getfd).
 #pragma once
 
+#include <linux/filter.h>
+
 #include <optional>
 
 #include "belljar/policy.h"
@@ -24,6 +26,9 @@ struct Plan {};
 
 Support probe();
 std::optional<Plan> resolve(const Policy& policy, const Support& host);
+
+// What is loaded, for a process that joins the jar.
+sock_fprog filter();
 
 // The descriptor on which the calls arrive; closed at exec.
 [[nodiscard]] int apply(const Plan& plan, const Child& child) noexcept;

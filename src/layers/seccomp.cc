@@ -31,7 +31,7 @@ constexpr Arch kNative = Arch::aarch64;
 constexpr int kProbeTimeoutMs = 2000;
 
 Plan choose(const Variant& variant) {
-  // Every combination is compiled, so the end is never reached.
+  // Every combination that is asked for is compiled, so the end is never reached.
   const Compiled& found = *std::ranges::find(kCompiled, variant, &Compiled::variant);
   // The kernel only reads it, but its struct predates const.
   return {.filter = {.len = static_cast<unsigned short>(found.program.size()),
@@ -68,6 +68,7 @@ Support probe() {
 
 Result<std::optional<Plan>> resolve(const Policy& policy, const Support& host, Extra extra) {
   if (!host.filters) return std::nullopt;
+  if (extra.joins) return choose({.arch = kNative, .joins = true});
   return choose({.arch = kNative,
                  .list = policy.syscalls,
                  .network = policy.network != Network::none,

@@ -32,6 +32,9 @@ struct Support {
 struct Extra {
   // Memory limits without a cgroup: memfds and shared mappings would escape the count.
   bool no_memfd = false;
+  // Processes of this jar join others, whose own filter then comes on top of this one: so it
+  // refuses only what all of them do, and not setns.
+  bool joins = false;
 };
 
 struct Plan {

@@ -40,6 +40,7 @@ namespace {
 using Program = std::vector<sock_filter>;
 
 constexpr std::uint32_t kX32Bit = 0x40000000;
+constexpr const char* kJoin = "setns";
 constexpr std::uint32_t kNewestCall = 456;  // futex_requeue: the last that libseccomp 2.5.4 knows
 
 static_assert(std::endian::native == std::endian::little, "low() assumes it, of both machines");
@@ -235,7 +236,9 @@ Program list(const Variant& variant) {
     if (!allow_list) list.add(refuse(ENOSYS), calls);  // else the default
   };
 
-  for (const Group& group : denied_groups()) list.add(refuse(EPERM), group.calls);
+  for (const Group& group : denied_groups())
+    for (const char* call : group.calls)
+      if (!variant.joins || std::strcmp(call, kJoin) != 0) list.add(refuse(EPERM), {&call, 1});
   for (const Group& group : absent_groups()) absent(group.calls);
   if (!variant.memfd) absent(memfd_calls());
   if (!allow_list) return list.program();
@@ -268,6 +271,7 @@ std::vector<Variant> variants() {
     for (Syscalls list : {Syscalls::deny_list, Syscalls::allow_list})
       for (bool network : {true, false})
         for (bool memfd : {true, false}) out.push_back({arch, list, network, memfd});
+  for (Arch arch : {Arch::x86_64, Arch::aarch64}) out.push_back({.arch = arch, .joins = true});
   return out;
 }
 
@@ -283,7 +287,7 @@ void write_entry(std::ostream& out, std::size_t index, const Variant& variant) {
   out << "    {{Arch::" << (variant.arch == Arch::x86_64 ? "x86_64" : "aarch64")
       << ", Syscalls::" << (variant.list == Syscalls::deny_list ? "deny_list" : "allow_list")
       << (variant.network ? ", true" : ", false") << (variant.memfd ? ", true" : ", false")
-      << "}, kFilter" << index << "},\n";
+      << (variant.joins ? ", true" : ", false") << "}, kFilter" << index << "},\n";
 }
 
 void write_header(std::ostream& out) {

@@ -198,6 +198,7 @@ std::uint32_t expected(const Variant& variant, const std::string& call) {
   static const std::set<std::string> denied = names(denied_groups());
   static const std::set<std::string> absent = names(absent_groups());
   static const std::set<std::string> allowed = names(allowed_groups());
+  if (call == "setns" && variant.joins) return kAllow;
   if (denied.contains(call)) return refused(EPERM);
   if (absent.contains(call)) return refused(ENOSYS);
   if (call == "memfd_create" && !variant.memfd) return refused(ENOSYS);
@@ -221,8 +222,9 @@ TEST_P(EveryFilter, decides_every_call_as_the_tables_say) {
 TEST_P(EveryFilter, refuses_denied_calls_whatever_the_arguments) {
   for (const Group& group : denied_groups())
     for (const char* call : group.calls)
-      for (std::uint64_t fill : Values{0ULL, 1ULL, ~0ULL})
-        expect(call, {fill, fill, fill, fill, fill, fill}, refused(EPERM));
+      if (!variant().joins || std::string_view(call) != "setns")
+        for (std::uint64_t fill : Values{0ULL, 1ULL, ~0ULL})
+          expect(call, {fill, fill, fill, fill, fill, fill}, refused(EPERM));
 }
 
 // The kernel then caches the answer and runs no filter.
@@ -443,6 +445,21 @@ TEST_P(EveryFilter, refuses_shared_memory_without_a_name_when_it_is_not_counted)
 TEST_P(EveryFilter, makes_memfd_absent_when_asked) {
   expect("memfd_create", {}, variant().memfd ? kAllow : refused(ENOSYS));
   expect("memfd_secret", {}, refused(EPERM));
+}
+
+// What joins a jar keeps the filter it comes with: none of the jar's own may allow more.
+TEST_P(EveryFilter, refuses_all_that_who_joins_is_refused_already) {
+  auto joins = std::ranges::find_if(compiled(), [&](const Compiled& other) {
+    return other.variant.joins && other.variant.arch == variant().arch;
+  });
+  ASSERT_NE(joins, compiled().end());
+  for (int nr = 0; nr <= kNewestCall; ++nr)
+    for (std::uint64_t fill : Values{0ULL, 1ULL, 2ULL, ~0ULL}) {
+      const seccomp_data call =
+          call_of(audit_arch(variant().arch), nr, {fill, fill, fill, fill, fill, fill});
+      if (verdict(GetParam(), call) != bpf::describe(kAllow)) continue;
+      EXPECT_EQ(verdict(*joins, call), bpf::describe(kAllow)) << nr << " with " << fill;
+    }
 }
 
 // ---- golden ----------------------------------------------------------------

@@ -58,6 +58,7 @@ TEST(SeccompResolve, chooses_by_list_network_and_memfd) {
   EXPECT_EQ(chosen(policy), "deny_list-no_network");
   policy.syscalls = Syscalls::allow_list;
   EXPECT_EQ(chosen(policy, {.no_memfd = true}), "allow_list-no_network-no_memfd");
+  EXPECT_EQ(chosen(policy, {.joins = true}), "deny_list-joins");
   for (Network network : {Network::loopback, Network::hosts}) {
     policy.network = network;
     EXPECT_EQ(chosen(policy), "allow_list");

@@ -19,6 +19,7 @@ struct Variant {
   Syscalls list = Syscalls::deny_list;
   bool network = true;  // false: no sockets but AF_UNIX
   bool memfd = true;    // false: no memfd_create, no shared anonymous memory
+  bool joins = false;   // true: setns is allowed. Only with all of the above as they are here
   bool operator==(const Variant&) const = default;
 };
 
@@ -35,6 +36,7 @@ inline std::string name(const Variant& variant) {
   out += variant.list == Syscalls::deny_list ? "-deny_list" : "-allow_list";
   if (!variant.network) out += "-no_network";
   if (!variant.memfd) out += "-no_memfd";
+  if (variant.joins) out += "-joins";
   return out;
 }
 

@@ -34,6 +34,13 @@ struct Host {
   bool measured = false;  // found by trying; else assumed, and the launch will tell
 };
 
+// How processes come into a jar.
+enum class Role {
+  guest,     // its init spawns them all
+  joinable,  // forks of a process in another jar may join it too
+  warm,      // it is that other jar, and runs nobody's code but our own
+};
+
 // Tries everything: some milliseconds.
 Host probe_host(const Caller& caller);
 // Supposes that namespaces and seccomp work, so that a launch need not wait for
@@ -42,6 +49,7 @@ Host assume_host();
 
 struct Plan {
   Policy policy;
+  Role role = Role::guest;
   Layout layout;
   std::optional<identity::Plan> identity;
   bool pid_namespace = false;
@@ -71,7 +79,7 @@ enum class Purpose {
 
 // A plan for whatever this host can do; its losses say what that is not.
 Result<Plan> resolve(const Policy& policy, const Host& host, const Caller& caller,
-                     Purpose purpose = Purpose::launch);
+                     Purpose purpose = Purpose::launch, Role role = Role::guest);
 
 // An error when a required promise is broken and its loss was not accepted by
 // name (in mode `on`: when anything at all is lost).

@@ -11,10 +11,13 @@ constexpr const char* kGetNamespaces =
 constexpr const char* kGetCgroup =
     "delegate a cgroup: systemd-run --user --scope -p Delegate=yes belljar …";
 
+constexpr const char* kOnlyOurs = "nothing need be done: no guest's code runs in this jar";
+
 // Says for each promise what keeps it, and what is missing.
 class Judge {
  public:
-  Judge(Plan& plan, const Host& host) : plan_(plan), host_(host), policy_(plan.policy) {}
+  Judge(Plan& plan, const Host& host)
+      : plan_(plan), host_(host), policy_(plan.policy), warm_(plan.role == Role::warm) {}
 
   void files() {
     if (policy_.need(Promise::files) == Need::unasked) return;
@@ -25,7 +28,12 @@ class Judge {
       lose(Promise::files, true, "there are neither mounts of our own nor Landlock",
            kGetNamespaces);
     keep(Promise::files, std::move(layers));
-    if (plan_.view && !plan_.landlock) {
+    if (warm_) {
+      lose(Promise::files, false,
+           "there is no Landlock behind the mounts, since what is forked here for a jar would "
+           "bring it along into that jar, which has its own",
+           kOnlyOurs);
+    } else if (plan_.view && !plan_.landlock) {
       lose(Promise::files, false,
            std::string(host_.landlock.abi == 1
                            ? "Landlock ABI 1 would stop renames between folders, so it is off"
@@ -70,12 +78,13 @@ class Judge {
     if (policy_.network == Network::full) return;
     std::vector<std::string> layers;
     if (plan_.net) layers.emplace_back("network namespace");
+    const bool filtered = plan_.seccomp && !warm_;
     if (policy_.network == Network::none) {
-      if (plan_.seccomp) layers.emplace_back("seccomp");
+      if (filtered) layers.emplace_back("seccomp");
       if (plan_.landlock && plan_.landlock->handled_net != 0) layers.emplace_back("landlock");
     }
     if (policy_.network == Network::hosts) return network_by_name(std::move(layers));
-    const bool kept = plan_.net || (policy_.network == Network::none && plan_.seccomp);
+    const bool kept = plan_.net || (policy_.network == Network::none && filtered);
     if (!kept)
       lose(Promise::network, true,
            "network = \"" + std::string(name(policy_.network)) + "\" needs a network namespace",
@@ -185,11 +194,17 @@ class Judge {
 
   void syscalls() {
     if (policy_.need(Promise::syscalls) == Need::unasked) return;
-    if (plan_.seccomp)
+    if (plan_.seccomp) {
       keep(Promise::syscalls, {"seccomp"});
-    else
+      if (warm_)
+        lose(Promise::syscalls, false,
+             "setns is allowed, by which what is forked here joins its jar, and so is what any jar "
+             "allows: each has its own filter on top",
+             kOnlyOurs);
+    } else {
       lose(Promise::syscalls, true, "seccomp filters cannot be installed",
            "a kernel with CONFIG_SECCOMP_FILTER");
+    }
   }
 
  private:
@@ -203,6 +218,7 @@ class Judge {
   Plan& plan_;
   const Host& host_;
   const Policy& policy_;
+  const bool warm_;
 };
 
 bool is_accepted(const Plan& plan, Promise promise) {

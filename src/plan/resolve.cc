@@ -1,5 +1,6 @@
 #include <sched.h>
 
+#include "base/uapi.h"
 #include "layers/env.h"
 #include "plan/layout.h"
 #include "plan/plan.h"
@@ -17,12 +18,29 @@ std::uint64_t Plan::clone_flags() const {
   return flags;
 }
 
-Result<Plan> resolve(const Policy& policy, const Host& host, const Caller& caller,
-                     Purpose purpose) {
+namespace {
+
+// A process that joins has a Landlock domain of its own, and scopes would keep it and those
+// that init spawned from signalling one another and from meeting at abstract sockets. What the
+// scopes keep inside the jar, its namespaces do.
+void leave_to_namespaces(Plan& plan) {
+  if (!plan.landlock) return;
+  if (plan.pid_namespace && !plan.outside_proc)
+    plan.landlock->scoped &= ~std::uint64_t{LANDLOCK_SCOPE_SIGNAL};
+  if (plan.net) plan.landlock->scoped &= ~std::uint64_t{LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET};
+}
+
+}  // namespace
+
+Result<Plan> resolve(const Policy& policy, const Host& host, const Caller& caller, Purpose purpose,
+                     Role role) {
   TRY(validate(policy));
+  const bool warm = role == Role::warm;
   Plan plan;
   plan.policy = policy;
+  plan.role = role;
   plan.identity = TRY(identity::resolve(host.identity));
+  if (plan.identity && warm) identity::stand_above_other_jars(*plan.identity);
   // Namespaces take either root or a user namespace to make them in.
   const bool namespaces = plan.identity.has_value();
   const bool view = namespaces && host.view.mounts;
@@ -44,8 +62,11 @@ Result<Plan> resolve(const Policy& policy, const Host& host, const Caller& calle
   plan.rlimit = rlimit::resolve(policy, namespaces);
   plan.watchdog = !plan.cgroup && view && plan.layout.own_dev &&
                   (policy.limits.memory_mb || policy.limits.cpu_secs);
-  plan.landlock = landlock::resolve(policy, plan.layout, host.landlock, view);
-  plan.seccomp = TRY(seccomp::resolve(policy, host.seccomp, {.no_memfd = plan.no_memfd}));
+  // Who joins a jar brings its domain along.
+  if (!warm) plan.landlock = landlock::resolve(policy, plan.layout, host.landlock, view);
+  if (role == Role::joinable) leave_to_namespaces(plan);
+  plan.seccomp =
+      TRY(seccomp::resolve(policy, host.seccomp, {.no_memfd = plan.no_memfd, .joins = warm}));
   if (plan.net) plan.notify = notify::resolve(policy, host.notify);
   if (policy.network == Network::hosts) plan.rules = TRY(broker::Rules::compile(policy));
   plan.environment = env::resolve(policy, caller.environment,

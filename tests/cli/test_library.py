@@ -14,7 +14,7 @@ import pytest
 
 @pytest.mark.parametrize("identity", ["user"], indirect=True)
 @pytest.mark.parametrize(
-    ("program", "tests"), [("unit_tests", "Api.*:HostProgram.*:Init.*"), ("no_malloc_test", "*")]
+    ("program", "tests"), [("unit_tests", "Api.*:HostProgram.*:Init.*:Warmed.*"), ("no_malloc_test", "*")]
 )
 def test_library(scene, program, tests):
     built = pathlib.Path(jars.binary()).parent / program
