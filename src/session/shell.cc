@@ -23,6 +23,9 @@ constexpr std::size_t kPacket = 128;
 // How often the processes of a command are killed before the shell itself is: a loop in it
 // may start new ones.
 constexpr int kMaxStops = 3;
+// How long a shell has to answer after an interrupt, and how often it is asked.
+constexpr milliseconds kSettleTime{300};
+constexpr int kMaxAsked = 10;
 
 // Said before anything else: no prompt, no history, no mail.
 constexpr const char* kSetUp =
@@ -194,11 +197,20 @@ void ShellWorker::send(std::string_view text) {
 
 // Two lines, so that the second is read after an interrupt of the first.
 void ShellWorker::send_command(std::string_view command) {
-  status_.reset();
-  const std::string id = std::to_string(++last_id_);
   // `command`, and the backslash, since a guest may have functions and aliases of any name.
   send("\\command eval " + quoted(command) + " </dev/null 3>&-\n");
-  send("\\command printf '" + id + " %s %s\\0' \"$?\" \"$PWD\" >&3 2>/dev/null\n");
+  ask_for_answer();
+}
+
+void ShellWorker::ask_for_answer() {
+  status_.reset();
+  ++last_id_;
+  ask_again();
+}
+
+void ShellWorker::ask_again() {
+  send("\\command printf '" + std::to_string(last_id_) +
+       " %s %s\\0' \"$?\" \"$PWD\" >&3 2>/dev/null\n");
 }
 
 // "ID STATUS FOLDER".
@@ -207,7 +219,7 @@ void ShellWorker::take(std::string_view answer) {
   int status = 0;
   const char* end = answer.data() + answer.size();
   const auto [after_id, no_id] = std::from_chars(answer.data(), end, id);
-  if (no_id != std::errc() || id != last_id_ || after_id == end) return;
+  if (no_id != std::errc() || id != last_id_ || status_ || after_id == end) return;
   const auto [after_status, no_status] = std::from_chars(after_id + 1, end, status);
   if (no_status != std::errc() || after_status == end) return;
   status_ = status;
@@ -236,6 +248,7 @@ void ShellWorker::stop_what_runs() {
   if (++stops_ > kMaxStops) return kill();
   jar_->kill_descendants(*process_, began_ticks_);
   jar_->signal(*process_, SIGINT);
+  ask_again();  // it may have dropped that line: see settle
 }
 
 Async<Stopped> ShellWorker::run_commands(const ShellCall& call, ShellResult& result,
@@ -256,6 +269,21 @@ Async<Stopped> ShellWorker::run_commands(const ShellCall& call, ShellResult& res
   co_return stopped;
 }
 
+// A shell drops the line that it has just read when an interrupt comes. That must not be one
+// of the next call's, so it has to show that it has the interrupt behind it.
+Async<void> ShellWorker::settle() {
+  for (int asked = 0; asked < kMaxAsked && alive(); ++asked) {
+    ask_for_answer();
+    const Clock::time_point deadline = Clock::now() + kSettleTime;
+    while (!status_ && alive() && Clock::now() < deadline) {
+      jar_->continue_stopped(*process_);
+      co_await process_->changed.wait_until(deadline);
+    }
+    if (status_) co_return;
+  }
+  kill();
+}
+
 Async<ShellResult> ShellWorker::run(const ShellCall& call, milliseconds timeout,
                                     const SessionSettings& settings) {
   const Clock::time_point began = Clock::now();
@@ -266,6 +294,7 @@ Async<ShellResult> ShellWorker::run(const ShellCall& call, milliseconds timeout,
   capture_->begin_call(std::min(call.max_output.value_or(settings.max_output), settings.max_output),
                        without_noise(call.on_output));
   const Stopped stopped = co_await run_commands(call, result, began + timeout, settings.grace);
+  if (stopped.why != Stop::none && alive()) co_await settle();
   if (!alive()) {
     kill();
     co_await await_death(*jar_, *process_);

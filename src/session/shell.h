@@ -44,10 +44,13 @@ class ShellWorker : public std::enable_shared_from_this<ShellWorker> {
   static Async<void> write(std::shared_ptr<ShellWorker> self);
   void send(std::string_view text);
   void send_command(std::string_view command);
+  void ask_for_answer();
+  void ask_again();
   void take(std::string_view answer);
   Async<Stopped> run_commands(const ShellCall& call, ShellResult& result,
                               Clock::time_point deadline, std::chrono::milliseconds grace);
   void stop_what_runs();
+  Async<void> settle();
 
   std::shared_ptr<AsyncJar> jar_;
   std::shared_ptr<Process> process_;
