@@ -7,15 +7,22 @@ seconds=${1:-20}
 scripts/build.sh fuzz
 found=$(mktemp -d)
 trap 'rm -rf "$found"' EXIT
-for seeds in fuzz/corpus/*; do
-  target=$(basename "$seeds")
-  echo "fuzzing $target for $seconds s"
-  mkdir "$found/$target"
+fuzz() {  # fuzz SEEDS: one target
+  local target code=0
+  target=$(basename "$1")
+  mkdir "$found/$target" "$found/of-$target"
   "build/fuzz/${target}_fuzz" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
-    -artifact_prefix="$found/" -print_final_stats=1 "$found/$target" "$seeds" 2>&1 |
-    grep -E 'ERROR|SUMMARY|stat::number_of_executed_units|stat::new_units_added' || true
-  if ls "$found"/crash-* "$found"/timeout-* "$found"/oom-* "$found"/leak-* >/dev/null 2>&1; then
-    echo "fuzzing $target found:" && ls "$found"
-    exit 1
+    -artifact_prefix="$found/of-$target/" -print_final_stats=1 "$found/$target" "$1" \
+    >"$found/log-$target" 2>&1 || code=$?
+  grep -E 'ERROR|SUMMARY|stat::number_of_executed_units|stat::new_units_added' "$found/log-$target" |
+    sed "s/^/$target: /"
+  if [[ $code -ne 0 ]]; then
+    echo "fuzzing $target failed with $code:" && tail -5 "$found/log-$target" && ls "$found/of-$target"
+    return 1
   fi
-done
+}
+export -f fuzz
+export found seconds
+echo "fuzzing each target for $seconds s"
+# xargs ends with an error if one of them found something.
+printf '%s\n' fuzz/corpus/* | xargs -P "$(nproc)" -I{} bash -c 'fuzz {}'
