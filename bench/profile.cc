@@ -1,5 +1,7 @@
 #include "profile.h"
 
+#include <cstdio>
+
 #include "base/result.h"
 #include "belljar/caller.h"
 #include "policy/profiles.h"
@@ -16,7 +18,10 @@ belljar::Result<belljar::Policy> policy_of(const std::string& profile) {
 
 belljar::Result<belljar::Plan> plan_of(const std::string& profile) {
   const belljar::Policy policy = TRY(policy_of(profile));
-  return belljar::resolve(policy, belljar::assume_host(), belljar::this_process());
+  belljar::Result<belljar::Plan> plan =
+      belljar::resolve(policy, belljar::assume_host(), belljar::this_process());
+  if (!plan) std::fprintf(stderr, "%s: %s\n", profile.c_str(), plan.error().message().c_str());
+  return plan;
 }
 
 }  // namespace bench
