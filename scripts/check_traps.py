@@ -12,6 +12,11 @@ RULES = [
     (r"getenv\(", ("src/cli/", "_test.cc"), "only the command line reads the environment"),
     (r"\b(TODO|FIXME|XXX)\b", (), "say why, or do it"),
     (r"std::system\(|popen\(", (), "no shell of ours"),
+    (r"(&&|\|\||\?)\s*!?\(?co_await", ("src/broker/",),
+     "GCC 12 destroys what a conditional co_await holds twice or never: name its result first"),
+    (r"\b(if|while|switch|for) \(.*[^=!<>]=[^=].*co_await", (),
+     "GCC 12 miscompiles a co_await in an initialiser of a condition: name its result first"),
+    (r"co_await [^;]*\(\{", (), "GCC 12 miscompiles braced temporaries in a co_await: name them first"),
 ]
 
 bad = 0

@@ -9,12 +9,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "belljar/caller.h"
+#include "belljar/error.h"
 #include "belljar/policy.h"
 
 namespace belljar {
@@ -83,6 +86,9 @@ struct CallReport {
 };
 
 struct PythonResult : CallReport {
+  // "warm" or "cold": an interpreter was started for this call, by a fork of one that has
+  // imported everything, or from nothing. Empty: it was there.
+  std::string started;
   std::optional<Exception> exception;
   std::optional<std::string> result;  // repr of the last expression
   std::string result_type;
@@ -100,6 +106,9 @@ struct PythonCall {
   std::string code;
   std::optional<std::chrono::milliseconds> timeout;
   std::vector<std::string> outputs;  // files to return even if they have not changed
+  // A new file in the workdir, to which all output goes, both streams as they came. Ends
+  // where the policy's largest file does.
+  std::optional<std::string> output_file;
   OnOutput on_output;
 };
 
@@ -109,6 +118,7 @@ struct ShellCall {
   std::optional<std::chrono::milliseconds> timeout;  // of all of them together
   std::optional<std::size_t> max_output;
   std::vector<std::string> outputs;
+  std::optional<std::string> output_file;
   OnOutput on_output;
 };
 
@@ -139,6 +149,50 @@ struct ProgramState {
   std::optional<int> exit_code;  // 128 + signal
   std::string out, err;          // with a terminal all is `out`
   std::uint64_t out_cut = 0, err_cut = 0;
+};
+
+struct SessionInfo {
+  std::string id;
+  bool busy = false;
+  std::chrono::milliseconds idle{};
+  std::uint64_t memory_kb = 0;
+};
+
+// Many sessions. A session is made by the first call that names it, waits for the next
+// one, and ends when it is closed, has been idle for too long, or with the engine.
+//
+//   auto engine = belljar::Engine::start(*belljar::profile("restricted"));
+//   auto result = engine->python("job-1", {.code = "print('hi')\n6 * 7"});
+//   use(result->out, *result->result);  // "hi\n", "42"
+//
+// Calls block until they are answered, and may come from several threads: those of one
+// session and kind wait for one another, others run at the same time. The engine has one
+// thread of its own, on which OnOutput is called; it must not call the engine.
+class Engine {
+ public:
+  static Result<Engine> start(const Policy& policy, const SessionSettings& settings = {},
+                              const Caller& caller = this_process());
+  Engine(Engine&&) noexcept;
+  Engine& operator=(Engine&&) noexcept;
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine();  // ends all sessions; calls that wait fail
+
+  // Without an id one is made up. Returns it.
+  Result<std::string> open(const std::string& id = {}, std::optional<Policy> policy = {});
+  Result<PythonResult> python(const std::string& session, PythonCall call);
+  Result<ShellResult> shell(const std::string& session, ShellCall call);
+  // A fresh interpreter; files and what else runs stay.
+  Status reset(const std::string& session);
+  // Asks the calls that run there to stop.
+  Status interrupt(const std::string& session);
+  Status close(const std::string& session);
+  std::vector<SessionInfo> list();
+
+ private:
+  struct State;
+  explicit Engine(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace belljar

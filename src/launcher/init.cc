@@ -326,6 +326,7 @@ void handle_request(Init& init) {
         // It may have joined another group.
         if (!reached || signal == SIGKILL) sys(__NR_kill, process.pid, signal);
       }
+      if (header.kind == Kind::signal) tell(Kind::signaled, header.id, header.value);
       break;
     default:
       end(init);
@@ -427,12 +428,14 @@ extern "C" [[noreturn]] void init_main(long* stack) {
                              {init.has_broker ? kSocketsFd : -1, POLLIN, 0}};
     sys(__NR_ppoll, ready, 4, nullptr, nullptr, 8);
     if (ready[2].revents != 0) end(init);
+    // Before the dead are forgotten: a signal that was sent while a process lived is for its
+    // group, which lives on.
+    if (ready[0].revents != 0) handle_request(init);
     if (ready[1].revents != 0) {
       char drained[sizeof(signalfd_siginfo)];
       sys(__NR_read, signals, drained, sizeof drained);
       reap(init);
     }
-    if (ready[0].revents != 0) handle_request(init);
     if (ready[3].revents != 0) hand_out_sockets(init);
   }
 }

@@ -180,13 +180,16 @@ TEST_F(Init, strings_without_an_end_end_it) {
 
 TEST_F(Init, signals_for_nobody_are_ignored) {
   send(Header{Kind::signal, 12345, SIGKILL, 0});
+  EXPECT_EQ(next(), Kind::signaled);
   send(Header{Kind::foreground, 12345, 0, 0});
   send(Header{Kind::signal_group, 1, SIGKILL, 0});
   send(Header{Kind::signal_group, static_cast<std::uint32_t>(::getpgrp()), SIGKILL, 0});
   pid_t sleeper = start_sleeper();
   send(Header{Kind::signal, 1, 9999, 0});
+  EXPECT_EQ(next(), Kind::signaled);
   EXPECT_EQ(::kill(sleeper, 0), 0);
   send(Header{Kind::signal, 1, SIGKILL, 0});
+  EXPECT_EQ(next(), Kind::signaled);
   EXPECT_EQ(next(), Kind::exited);
 }
 

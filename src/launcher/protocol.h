@@ -28,9 +28,10 @@ enum class Kind : std::uint32_t {
   listening,  // value: the descriptor of the notifications, before init is executed
   ready,
   started,
-  failed,   // value: errno of exec
-  exited,   // value: wait status
-  stopped,  // value: the signal
+  failed,    // value: errno of exec
+  exited,    // value: wait status
+  stopped,   // value: the signal
+  signaled,  // a request to signal `id` was carried out
 };
 
 struct Header {

@@ -40,6 +40,15 @@ std::optional<milliseconds> LimitWatch::every(const Jar& jar) const {
   return std::nullopt;
 }
 
+// CPU time, and tasks by the way.
+microseconds LimitWatch::count(Jar& jar) {
+  const microseconds used = cpu_time(jar);
+  // Init is one more than the guest may have.
+  if (limits_.procs && jar.watchdog() && jar.watchdog()->tasks() > *limits_.procs)
+    procs_were_full_ = true;
+  return used;
+}
+
 std::optional<Reason> LimitWatch::look(Jar& jar) {
   const std::optional<milliseconds> wait = every(jar);
   if (!wait || Clock::now() - looked_ < *wait) return std::nullopt;
@@ -52,7 +61,7 @@ std::optional<Reason> LimitWatch::look(Jar& jar) {
     if (used > limit) return Reason::out_of_memory;
   }
   if (!limits_.cpu_secs) return std::nullopt;
-  const microseconds used = cpu_time(jar) - cpu_before_;
+  const microseconds used = count(jar) - cpu_before_;
   // Twice, because a process that ends while the watchdog adds up may be counted with
   // who waited for it as well.
   const bool before =
@@ -61,7 +70,8 @@ std::optional<Reason> LimitWatch::look(Jar& jar) {
 }
 
 void LimitWatch::renew_cpu(Jar& jar) {
-  if (limits_.cpu_secs && every(jar)) cpu_before_ = cpu_time(jar);
+  procs_were_full_ = false;
+  if (limits_.cpu_secs && every(jar)) cpu_before_ = count(jar);
   cpu_limit_passed_ = false;
 }
 

@@ -23,14 +23,20 @@ class LimitWatch {
   // CPU time counts anew from here.
   void renew_cpu(Jar& jar);
   std::uint64_t peak_memory_kb() const { return peak_memory_kb_; }
+  // The guest had as many processes and threads as it may, since CPU time was renewed, as
+  // far as it was looked at.
+  bool procs_were_full() const { return procs_were_full_; }
 
  private:
+  std::chrono::microseconds count(Jar& jar);
+
   Limits limits_;
   // Not at once: a guest that has just begun has used nothing.
   std::chrono::steady_clock::time_point looked_ = std::chrono::steady_clock::now();
   std::uint64_t peak_memory_kb_ = 0;
   bool cpu_limit_passed_ = false;  // at the last look
   std::chrono::microseconds cpu_before_{};
+  bool procs_were_full_ = false;
 };
 
 // Fills in what ended a command. No status: its jar was ended by us, or from outside.

@@ -253,9 +253,13 @@ Watchdog::Ticks Watchdog::ticks_of(const std::string& pid) const {
   const std::string text = read_at(proc_.get(), pid + "/stat");
   std::string_view after_name =
       std::string_view(text).substr(std::min(text.rfind(')') + 1, text.size()));
-  // Counted from the state: utime and stime are 11 and 12, the reaped children's 13, 14.
+  // Counted from the state: utime and stime are 11 and 12, the reaped children's 13, 14,
+  // threads 17.
   auto field = [&](int n) { return number(word(after_name, n)); };
-  return {.started = field(19), .own = field(11) + field(12), .reaped = field(13) + field(14)};
+  return {.started = field(19),
+          .own = field(11) + field(12),
+          .reaped = field(13) + field(14),
+          .threads = field(17)};
 }
 
 // The time of a process that has ended is added to who waits for it; if SIGCHLD is
@@ -285,9 +289,11 @@ std::chrono::milliseconds Watchdog::cpu_time() {
   static const auto ticks_per_second = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
   Times now;
   std::uint64_t ticks = 0;
+  tasks_ = 0;
   for (const std::string& pid : processes()) {
     const Ticks& used = now[pid] = ticks_of(pid);
     ticks += used.own + used.reaped;
+    tasks_ += used.threads;
   }
   lost_ticks_ += lost_since_last_look(now);
   times_ = std::move(now);

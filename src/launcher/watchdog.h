@@ -37,6 +37,8 @@ class Watchdog {
   // At least the limit's worth of precision: below `limit` it may be an upper bound.
   std::uint64_t memory_bytes(std::uint64_t limit);
   std::chrono::milliseconds cpu_time();
+  // Processes and threads when cpu_time() was asked for last, init among them.
+  std::uint64_t tasks() const { return tasks_; }
 
  private:
   // Clock ticks of one process, and of the children it has waited for.
@@ -44,6 +46,7 @@ class Watchdog {
     std::uint64_t started = 0;  // tells two processes of one number apart
     std::uint64_t own = 0;
     std::uint64_t reaped = 0;
+    std::uint64_t threads = 0;
   };
   using Times = std::map<std::string, Ticks>;
 
@@ -70,6 +73,7 @@ class Watchdog {
 
   Times times_;
   std::uint64_t lost_ticks_ = 0;  // used by processes that nobody waited for
+  std::uint64_t tasks_ = 0;
 };
 
 // The child's side: after the view is there, before anything is dropped.

@@ -1,7 +1,11 @@
 #include "session/async_jar.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <csignal>
 
+#include "base/file.h"
 #include "session/descendants.h"
 
 namespace belljar::session {
@@ -12,6 +16,11 @@ using std::chrono::milliseconds;
 
 // How often the limits of a jar are looked at in which no call runs: there may be hundreds.
 constexpr milliseconds kIdleTick{1000};
+// A fork takes a few; with five hundred guests at work on two cores it took twenty seconds.
+constexpr milliseconds kJoinTime{60'000};
+// A guest can make init talk without end, by stopping what init started. The socket holds
+// fewer.
+constexpr int kEventsAtOnce = 1000;
 
 // The loop closes what it waits for, and these descriptors are the jar's.
 Result<Fd> another(int fd) {
@@ -32,9 +41,10 @@ AsyncJar::AsyncJar(Loop& loop, launcher::Started started)
       tick_(loop) {}
 
 Result<std::shared_ptr<AsyncJar>> AsyncJar::start(Loop& loop, const Policy& policy,
-                                                  const Caller& caller, Host& host) {
-  launcher::Started started =
-      TRY(launcher::start(policy, caller, host, nullptr, [](const Plan&) -> Status { return {}; }));
+                                                  const Caller& caller, Host& host,
+                                                  const launcher::Origin& origin) {
+  launcher::Started started = TRY(launcher::start(
+      policy, caller, host, nullptr, [](const Plan&) -> Status { return {}; }, {}, origin));
   std::shared_ptr<AsyncJar> jar(new AsyncJar(loop, std::move(started)));
   jar->control_.assign(TRY(another(jar->jar_.control_fd())).release());
   jar->pidfd_.assign(TRY(another(jar->jar_.init_pidfd())).release());
@@ -54,13 +64,91 @@ Result<std::shared_ptr<Process>> AsyncJar::spawn(launcher::Command command) {
 }
 
 void AsyncJar::signal(const Process& process, int signal) {
+  if (ended_ || process.ended()) return;
   // A failure means that the jar is ending, which the loop will see.
-  if (!ended_ && !process.ended()) (void)jar_.signal(process.id, signal);
+  if (process.forked)
+    (void)jar_.signal_group(process.pid, signal);
+  else
+    (void)jar_.signal(process.id, signal);
+  if (process.forked) return;  // init tells of its own only
+  if (auto found = processes_.find(process.id); found != processes_.end())
+    ++found->second->signals_under_way;
+}
+
+Async<Result<std::shared_ptr<Process>>> AsyncJar::fork(std::shared_ptr<Warm> warm, int control_fd,
+                                                       std::array<int, 3> stdio_fds) {
+  using Made = Result<std::shared_ptr<Process>>;
+  const std::shared_ptr<AsyncJar> keep = shared_from_this();
+  if (ended_) co_return Made(fail("the jar has ended"));
+  Result<Joining> joining = warm->begin_fork(jar_, plan_, control_fd, stdio_fds);
+  if (!joining) co_return std::unexpected(joining.error());
+  Result<Fd> watched = another(joining->fd());
+  if (!watched) co_return std::unexpected(watched.error());
+  Stream news(loop_, watched->release());
+  asio::steady_timer limit(loop_, kJoinTime);
+  limit.async_wait([&news](boost::system::error_code cancelled) {
+    boost::system::error_code ignored;  // who waits for it is told in any case
+    if (!cancelled) news.close(ignored);
+  });
+  for (;;) {
+    Result<std::optional<Forked>> step = joining->step();
+    if (!step) co_return std::unexpected(step.error());
+    if (*step) {
+      limit.cancel();
+      auto process = std::make_shared<Process>(loop_, last_fork_++);
+      process->pid = (*step)->pid_inside;
+      process->forked = std::move(**step);
+      processes_.emplace(process->id, process);
+      belljar::begin(loop_, watch_fork(keep, process));
+      co_return process;
+    }
+    bool waited = false;
+    if (news.is_open()) {
+      waited = co_await readable(news);
+    }
+    if (!waited) co_return Made(fail("the warm interpreter does not answer"));
+  }
+}
+
+// Its end is known by its descriptor, and how it ended from the interpreter.
+Async<void> AsyncJar::watch_fork(std::shared_ptr<AsyncJar> self, std::shared_ptr<Process> process) {
+  for (int fd : {process->forked->pidfd.get(), process->forked->status_fd.get()}) {
+    Result<Fd> watched = another(fd);
+    if (!watched) break;
+    Stream news(self->loop_, watched->release());
+    co_await readable(news);
+  }
+  if (process->ended()) co_return;
+  const Result<std::optional<int>> status = process->forked->ended();
+  process->status = status ? status->value_or(SIGKILL) : SIGKILL;
+  self->processes_.erase(process->id);
+  process->changed.raise();
 }
 
 void AsyncJar::kill_descendants(const Process& process, std::uint64_t since) {
-  if (!ended_ && !process.ended() && process.pid > 0)
+  if (!ended_ && !process.ended() && process.pid > 0 && !process.forked)
     session::kill_descendants(jar_.init_pid(), process.pid, since);
+}
+
+void AsyncJar::kill_only(const Process& process) {
+  if (process.forked) {
+    ::syscall(SYS_pidfd_send_signal, process.forked->pidfd.get(), SIGKILL, nullptr, 0);
+    return;
+  }
+  if (!ended_ && !process.ended() && process.pid > 0)
+    session::kill_only(jar_.init_pid(), process.pid);
+}
+
+void AsyncJar::look_for_stop(Process& process) const {
+  if (!process.forked || process.ended()) return;
+  const std::string path = "/proc/" + std::to_string(process.forked->pid) + "/stat";
+  const std::string stat = read_text(path).value_or("");
+  const std::size_t name = stat.rfind(')');  // in which anything may stand
+  if (name != stat.npos && name + 2 < stat.size() && stat[name + 2] == 'T') process.stopped = true;
+}
+
+void AsyncJar::continue_stopped(Process& process) {
+  if (std::exchange(process.stopped, false)) signal(process, SIGCONT);
 }
 
 void AsyncJar::act_on(const launcher::Event& event) {
@@ -68,6 +156,8 @@ void AsyncJar::act_on(const launcher::Event& event) {
   if (found == processes_.end()) return;
   const std::shared_ptr<Process> process = found->second;
   if (event.kind == Kind::started) process->pid = static_cast<pid_t>(event.value);
+  if (event.kind == Kind::stopped) process->stopped = true;
+  if (event.kind == Kind::signaled) --process->signals_under_way;
   if (event.kind == Kind::exited) process->status = static_cast<int>(event.value);
   if (event.kind == Kind::failed) process->exec_error = static_cast<int>(event.value);
   if (process->ended()) processes_.erase(found);
@@ -75,7 +165,7 @@ void AsyncJar::act_on(const launcher::Event& event) {
 }
 
 void AsyncJar::take_events() {
-  while (!ended_) {
+  for (int taken = 0; !ended_ && taken < kEventsAtOnce; ++taken) {
     Result<std::optional<launcher::Event>> event = jar_.next_event();
     if (!event) return end_for(std::nullopt);  // init was made to say nonsense
     if (!*event) return;
@@ -87,8 +177,9 @@ Async<void> AsyncJar::hear(std::shared_ptr<AsyncJar> self) {
   while (!self->ended_) {
     const bool waited = co_await readable(self->control_);
     if (!waited) co_return;
+    const bool is_over = self->jar_.has_ended();  // asked first, or its last words are missed
     self->take_events();
-    if (self->jar_.has_ended()) self->end_for(std::nullopt);
+    if (is_over) self->end_for(std::nullopt);
   }
 }
 
@@ -121,12 +212,17 @@ void AsyncJar::begin_call() {
   if (calls_++ > 0 || ended_) return;
   watch_.renew_cpu(jar_);
   out_of_cpu_ = false;
+  pids_limit_hit_ = jar_.group().pids_limit_hit();
   tick_.cancel();
 }
 
 void AsyncJar::end_call() {
-  if (--calls_ > 0 || ended_) return;
+  if (ended_) return;
+  procs_were_full_ =
+      watch_.procs_were_full() || (!pids_limit_hit_ && jar_.group().pids_limit_hit());
+  if (--calls_ > 0) return;
   watch_.renew_cpu(jar_);
+  procs_were_full_ = procs_were_full_ || watch_.procs_were_full();
   out_of_cpu_ = false;
 }
 
@@ -142,6 +238,7 @@ void AsyncJar::end_for(std::optional<Reason> reason) {
   if (ended_) return;
   ended_ = true;
   ended_by_ = reason;
+  procs_were_full_ = watch_.procs_were_full();
   jar_.end();
   if (!ended_by_ && jar_.group().out_of_memory()) ended_by_ = Reason::out_of_memory;
   jar_.release_group();

@@ -9,6 +9,7 @@
 #include "base/loop.h"
 #include "launcher/start.h"
 #include "launcher/verdict.h"
+#include "session/warm.h"
 
 namespace belljar::session {
 
@@ -18,27 +19,40 @@ struct Process {
   bool ended() const { return status.has_value() || exec_error != 0; }
 
   const std::uint32_t id;
-  pid_t pid = 0;              // inside, once it has started
-  std::optional<int> status;  // as wait(2) tells it
-  int exec_error = 0;         // it could not be executed
-  Signal changed;             // any of this, or a limit of the jar
+  pid_t pid = 0;                 // inside, once it has started
+  std::optional<int> status;     // as wait(2) tells it
+  int exec_error = 0;            // it could not be executed
+  bool stopped = false;          // by a signal, and not continued
+  int signals_under_way = 0;     // that init has not sent yet
+  std::optional<Forked> forked;  // it came from a warm interpreter, and init does not know it
+  Signal changed;                // any of this, or a limit of the jar
 };
 
 class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
  public:
   // Blocks for the milliseconds that a launch takes.
   static Result<std::shared_ptr<AsyncJar>> start(Loop& loop, const Policy& policy,
-                                                 const Caller& caller, Host& host);
+                                                 const Caller& caller, Host& host,
+                                                 const launcher::Origin& origin = {});
   AsyncJar(const AsyncJar&) = delete;
   AsyncJar& operator=(const AsyncJar&) = delete;
   ~AsyncJar() = default;
 
   Result<std::shared_ptr<Process>> spawn(launcher::Command command);
+  // A fork of the warm interpreter, whose origin() the jar has; `control_fd` as its 3.
+  Async<Result<std::shared_ptr<Process>>> fork(std::shared_ptr<Warm> warm, int control_fd,
+                                               std::array<int, 3> stdio_fds);
   // To its group. Nothing happens if it has ended.
   void signal(const Process& process, int signal);
+  // Init tells when a process of its own was stopped; of a fork, /proc does.
+  void look_for_stop(Process& process) const;
+  // A worker has no terminal that it could be stopped from: the guest did it.
+  void continue_stopped(Process& process);
 
   // SIGKILL to what it has started at this process_clock() or later.
   void kill_descendants(const Process& process, std::uint64_t since);
+  // SIGKILL to it alone, and not to its group.
+  void kill_only(const Process& process);
 
   bool alive() const { return !ended_; }
   // Why it has ended, where it was a limit.
@@ -51,16 +65,21 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
   void end_call();
   // The call has used up its CPU time. The jar lives on: who made the call ends it.
   bool out_of_cpu() const { return out_of_cpu_; }
+  // The call that ended last, or others at its time, had as many processes as they may.
+  bool procs_were_full() const { return procs_were_full_; }
 
   Loop& loop() { return loop_; }
   const Plan& plan() const { return plan_; }
   std::uint64_t memory_kb();
 
  private:
+  static constexpr std::uint32_t kFirstFork = 1U << 31;  // init counts from 1
+
   AsyncJar(Loop& loop, launcher::Started started);
   static Async<void> hear(std::shared_ptr<AsyncJar> self);
   static Async<void> watch_end(std::shared_ptr<AsyncJar> self);
   static Async<void> watch_limits(std::shared_ptr<AsyncJar> self);
+  static Async<void> watch_fork(std::shared_ptr<AsyncJar> self, std::shared_ptr<Process> process);
   void take_events();
   void act_on(const launcher::Event& event);
   void end_for(std::optional<Reason> reason);
@@ -73,8 +92,11 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
   Stream pidfd_;
   asio::steady_timer tick_;
   std::map<std::uint32_t, std::shared_ptr<Process>> processes_;
+  std::uint32_t last_fork_ = kFirstFork;
   int calls_ = 0;
   bool out_of_cpu_ = false;
+  bool procs_were_full_ = false;
+  bool pids_limit_hit_ = false;  // before this call
   bool ended_ = false;
   std::optional<Reason> ended_by_;
 };

@@ -49,7 +49,7 @@ struct Engine::Reaper {
 
   static Async<void> run(std::shared_ptr<Reaper> self) {
     while (self->engine != nullptr) {
-      self->timer.expires_after(self->engine->common_.settings.reap_every);
+      self->timer.expires_after(self->engine->common_->settings.reap_every);
       co_await self->timer.async_wait(kAwait);
       if (self->engine != nullptr) self->engine->reap();
     }
@@ -58,10 +58,11 @@ struct Engine::Reaper {
 
 Engine::Engine(Loop& loop, Policy policy, Caller caller, SessionSettings settings,
                std::string folder)
-    : common_{.loop = loop,
-              .caller = std::move(caller),
-              .host = assume_host(),
-              .settings = std::move(settings)},
+    : common_(new Common{.loop = loop,
+                         .caller = std::move(caller),
+                         .host = assume_host(),
+                         .settings = std::move(settings),
+                         .aside = {}}),
       policy_(std::move(policy)),
       folder_(std::move(folder)),
       reaper_(std::make_shared<Reaper>(loop, *this)) {}
@@ -74,6 +75,8 @@ Result<std::unique_ptr<Engine>> Engine::make(Loop& loop, Policy policy, Caller c
   std::unique_ptr<Engine> engine(new Engine(loop, std::move(policy), std::move(caller),
                                             std::move(settings), std::move(folder)));
   begin(loop, Reaper::run(engine->reaper_));
+  Common& common = *engine->common_;
+  (void)common.warm.find(shared_by_sessions(engine->policy_, common.settings));  // on its way
   return engine;
 }
 
@@ -82,13 +85,15 @@ Engine::~Engine() {
   reaper_->timer.cancel();
   for (auto& [id, session] : sessions_) session->end();
   sessions_.clear();
+  // Calls that the loop will not go on with may hold sessions longer; their files go now.
+  common_->aside.finish();
   remove_tree(folder_);
 }
 
 // ---- sessions -----------------------------------------------------------------
 
 Status Engine::check_room() {
-  const SessionSettings& settings = common_.settings;
+  const SessionSettings& settings = common_->settings;
   if (sessions_.size() >= settings.max_sessions)
     return fail("there are " + std::to_string(sessions_.size()) + " sessions, the most allowed", 0,
                 "close one, or raise max_sessions in [session]");
@@ -159,25 +164,25 @@ Status Engine::interrupt(const std::string& id) {
 
 // ---- calls --------------------------------------------------------------------
 
-Async<Result<PythonResult>> Engine::python(const std::string& id, PythonCall call) {
+Async<Result<PythonResult>> Engine::python(std::string id, PythonCall call) {
   Result<std::shared_ptr<Session>> session = find_or_open(id);
   if (!session) co_return std::unexpected(session.error());
   co_return co_await (*session)->python(std::move(call));
 }
 
-Async<Result<ShellResult>> Engine::shell(const std::string& id, ShellCall call) {
+Async<Result<ShellResult>> Engine::shell(std::string id, ShellCall call) {
   Result<std::shared_ptr<Session>> session = find_or_open(id);
   if (!session) co_return std::unexpected(session.error());
   co_return co_await (*session)->shell(std::move(call));
 }
 
-Async<Result<std::shared_ptr<Program>>> Engine::spawn(const std::string& id, ProgramCall call) {
+Async<Result<std::shared_ptr<Program>>> Engine::spawn(std::string id, ProgramCall call) {
   Result<std::shared_ptr<Session>> session = find_or_open(id);
   if (!session) co_return std::unexpected(session.error());
   co_return co_await (*session)->spawn(std::move(call));
 }
 
-Async<Status> Engine::reset(const std::string& id) {
+Async<Status> Engine::reset(std::string id) {
   Result<std::shared_ptr<Session>> session = find_or_open(id);
   if (!session) co_return std::unexpected(session.error());
   co_return co_await (*session)->reset();
@@ -193,7 +198,7 @@ void Engine::remember_reaped(const std::string& id) {
 void Engine::reap() {
   std::erase_if(sessions_, [&](const auto& entry) {
     const Session& session = *entry.second;
-    if (session.busy() || Clock::now() - session.last_used() < common_.settings.idle) return false;
+    if (session.busy() || Clock::now() - session.last_used() < common_->settings.idle) return false;
     remember_reaped(entry.first);
     return true;
   });

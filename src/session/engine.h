@@ -12,13 +12,6 @@
 
 namespace belljar::session {
 
-struct SessionInfo {
-  std::string id;
-  bool busy = false;
-  std::chrono::milliseconds idle{};
-  std::uint64_t memory_kb = 0;
-};
-
 class Engine {
  public:
   static Result<std::unique_ptr<Engine>> make(Loop& loop, Policy policy, Caller caller,
@@ -29,10 +22,10 @@ class Engine {
 
   // Without an id, one is made up. Returns it.
   Result<std::string> open(const std::string& id = {}, std::optional<Policy> policy = {});
-  Async<Result<PythonResult>> python(const std::string& id, PythonCall call);
-  Async<Result<ShellResult>> shell(const std::string& id, ShellCall call);
-  Async<Result<std::shared_ptr<Program>>> spawn(const std::string& id, ProgramCall call);
-  Async<Status> reset(const std::string& id);
+  Async<Result<PythonResult>> python(std::string id, PythonCall call);
+  Async<Result<ShellResult>> shell(std::string id, ShellCall call);
+  Async<Result<std::shared_ptr<Program>>> spawn(std::string id, ProgramCall call);
+  Async<Status> reset(std::string id);
   Status interrupt(const std::string& id);
   Status close(const std::string& id);
   std::vector<SessionInfo> list();
@@ -49,7 +42,7 @@ class Engine {
   void remember_reaped(const std::string& id);
   void reap();
 
-  Common common_;
+  std::shared_ptr<Common> common_;  // sessions that end later need it
   Policy policy_;
   std::string folder_;
   Sessions sessions_;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <set>
 
 #include "base/syscall.h"
 #include "base/utf8.h"
@@ -16,8 +17,7 @@
 namespace belljar::session {
 namespace {
 
-constexpr std::size_t kMaxFiles = 20'000;  // looked at
-constexpr std::size_t kMaxListed = 1'000;  // returned
+constexpr std::size_t kMaxListed = 1'000;
 constexpr int kMaxDepth = 32;
 
 // Names of folders that hold what tools made for themselves.
@@ -88,15 +88,18 @@ Version version_of(const struct stat& st) {
           .changed_ns = st.st_ctim.tv_sec * 1'000'000'000 + st.st_ctim.tv_nsec};
 }
 
-void add_folder(Snapshot& snapshot, const Dir& dir, const std::string& prefix, int depth) {
-  std::size_t looked_at = 0;
+// `room`: names that may still be looked at.
+void add_folder(Snapshot& snapshot, const Dir& dir, const std::string& prefix, int depth,
+                std::size_t& room) {
   while (const dirent* entry = ::readdir(dir.get())) {
     const std::string name = entry->d_name;
-    if (is_skipped(name)) continue;
-    if (snapshot.files.size() >= kMaxFiles || ++looked_at > kMaxFiles) {
+    if (name == "." || name == "..") continue;
+    if (room == 0) {
       snapshot.more = true;
       return;
     }
+    --room;
+    if (is_skipped(name)) continue;
     struct stat st{};
     if (::fstatat(::dirfd(dir.get()), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) < 0) continue;
     if (S_ISREG(st.st_mode)) snapshot.files.emplace(prefix + name, version_of(st));
@@ -106,7 +109,7 @@ void add_folder(Snapshot& snapshot, const Dir& dir, const std::string& prefix, i
       continue;
     }
     if (Dir inner = open_dir(::dirfd(dir.get()), name.c_str()))
-      add_folder(snapshot, inner, prefix + name + "/", depth + 1);
+      add_folder(snapshot, inner, prefix + name + "/", depth + 1, room);
   }
 }
 
@@ -119,7 +122,7 @@ Fd open_beneath(int workdir_fd, const std::string& path) {
 }
 
 std::optional<std::string> read_content(int fd, std::size_t limit) {
-  std::string content(limit + 1, '\0');
+  std::string content(limit + 1, '\0');  // one more, to see that it ends there
   std::size_t size = 0;
   while (size < content.size()) {
     ssize_t n = retry([&] { return ::read(fd, content.data() + size, content.size() - size); });
@@ -127,19 +130,20 @@ std::optional<std::string> read_content(int fd, std::size_t limit) {
     if (n == 0) break;
     size += static_cast<std::size_t>(n);
   }
-  if (size > limit) return std::nullopt;  // it grows while we read
+  if (size > limit) return std::nullopt;  // it has grown
   content.resize(size);
   return content;
 }
 
 std::optional<SessionFile> read_file(int workdir_fd, const std::string& name, std::size_t limit) {
+  if (name.find('\0') != name.npos) return std::nullopt;
   const Fd fd = open_beneath(workdir_fd, name);
   struct stat st{};
   if (!fd || ::fstat(fd.get(), &st) < 0 || !S_ISREG(st.st_mode)) return std::nullopt;
   SessionFile file{
       .name = name, .size = static_cast<std::uint64_t>(st.st_size), .mime = {}, .content = {}};
   if (file.size <= limit) {
-    if (std::optional<std::string> content = read_content(fd.get(), limit)) {
+    if (std::optional<std::string> content = read_content(fd.get(), file.size)) {
       file.has_content = true;
       file.is_text = is_utf8(*content) && content->find('\0') == content->npos;
       file.content = std::move(*content);
@@ -152,32 +156,41 @@ std::optional<SessionFile> read_file(int workdir_fd, const std::string& name, st
 
 }  // namespace
 
-Snapshot take_snapshot(int workdir_fd) {
+Snapshot take_snapshot(int workdir_fd, std::size_t most) {
   Snapshot snapshot;
-  if (Dir dir = open_dir(workdir_fd, ".")) add_folder(snapshot, dir, "", 0);
+  if (Dir dir = open_dir(workdir_fd, ".")) add_folder(snapshot, dir, "", 0, most);
   return snapshot;
 }
 
-std::vector<SessionFile> changed_files(int workdir_fd, const Snapshot& before,
-                                       const Snapshot& after,
-                                       const std::vector<std::string>& wanted,
-                                       const FileLimits& limits) {
-  std::vector<std::string> names = wanted;
+Changes changed_files(int workdir_fd, const Snapshot& before, const Snapshot& after,
+                      const std::vector<std::string>& wanted, const FileLimits& limits) {
+  Changes changes{.files = {}, .missing = {}, .more = after.more};
+  std::size_t room = limits.total;
+  auto add = [&](const std::string& name) {
+    std::optional<SessionFile> file = read_file(workdir_fd, name, std::min(limits.one, room));
+    if (!file) return false;
+    room -= file->content.size();
+    changes.files.push_back(std::move(*file));
+    return true;
+  };
+  for (const std::string& name : wanted)
+    if (changes.files.size() == kMaxListed || !add(name)) changes.missing.push_back(name);
+  const std::set<std::string> named(wanted.begin(), wanted.end());
   for (const auto& [name, version] : after.files) {
     const auto was = before.files.find(name);
-    const bool same = was != before.files.end() && was->second == version;
-    if (!same && std::ranges::find(wanted, name) == wanted.end()) names.push_back(name);
+    if ((was != before.files.end() && was->second == version) || named.contains(name)) continue;
+    if (changes.files.size() == kMaxListed) {
+      changes.more = true;
+      break;
+    }
+    if (add(name)) continue;
+    // Gone since, or not for us to read; what the name shows may be said.
+    changes.files.push_back({.name = repair_utf8(name),
+                             .size = version.size,
+                             .mime = mime_of(name, false),
+                             .content = {}});
   }
-  std::vector<SessionFile> files;
-  std::size_t room = limits.total;
-  for (const std::string& name : names) {
-    if (files.size() == kMaxListed) break;
-    std::optional<SessionFile> file = read_file(workdir_fd, name, std::min(limits.one, room));
-    if (!file) continue;
-    room -= file->content.size();
-    files.push_back(std::move(*file));
-  }
-  return files;
+  return changes;
 }
 
 }  // namespace belljar::session

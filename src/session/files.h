@@ -30,8 +30,11 @@ struct Snapshot {
   bool more = false;                     // there are more than it takes
 };
 
+inline constexpr std::size_t kMaxFiles = 20'000;
+
 // Leaves out names that begin with a dot, caches and folders of dependencies and builds.
-Snapshot take_snapshot(int workdir_fd);
+// `most`: of names that are looked at.
+Snapshot take_snapshot(int workdir_fd, std::size_t most = kMaxFiles);
 
 struct FileLimits {
   std::size_t one;    // bytes of one file whose content is returned
@@ -40,9 +43,13 @@ struct FileLimits {
 
 // Those that are new or not as they were, with content, by name. `wanted` are returned
 // however they are.
-std::vector<SessionFile> changed_files(int workdir_fd, const Snapshot& before,
-                                       const Snapshot& after,
-                                       const std::vector<std::string>& wanted,
-                                       const FileLimits& limits);
+struct Changes {
+  std::vector<SessionFile> files;
+  std::vector<std::string> missing;  // of those that were wanted
+  bool more = false;                 // than are listed
+};
+
+Changes changed_files(int workdir_fd, const Snapshot& before, const Snapshot& after,
+                      const std::vector<std::string>& wanted, const FileLimits& limits);
 
 }  // namespace belljar::session

@@ -35,7 +35,8 @@ class Files : public testing::Test {
   std::vector<std::string> changed_since(const Snapshot& before,
                                          const std::vector<std::string>& wanted = {}) const {
     std::vector<std::string> names;
-    for (const SessionFile& file : changed_files(workdir_.get(), before, now(), wanted, limits_))
+    for (const SessionFile& file :
+         changed_files(workdir_.get(), before, now(), wanted, limits_).files)
       names.push_back(file.name);
     return names;
   }
@@ -67,7 +68,8 @@ TEST_F(Files, come_with_their_content_as_text_or_bytes) {
   const Snapshot before = now();
   write("a.json", "{}");
   write("b.png", "\xff\x00\x01");
-  const std::vector<SessionFile> files = changed_files(workdir_.get(), before, now(), {}, limits_);
+  const std::vector<SessionFile> files =
+      changed_files(workdir_.get(), before, now(), {}, limits_).files;
   ASSERT_EQ(files.size(), 2U);
   EXPECT_TRUE(files[0].is_text);
   EXPECT_EQ(files[0].content, "{}");
@@ -82,7 +84,8 @@ TEST_F(Files, that_are_too_large_come_without_content) {
   write("b", std::string(1000, 'b'));  // beyond the sum
   write("c", std::string(1001, 'c'));
   write("d", std::string(500, 'd'));
-  const std::vector<SessionFile> files = changed_files(workdir_.get(), before, now(), {}, limits_);
+  const std::vector<SessionFile> files =
+      changed_files(workdir_.get(), before, now(), {}, limits_).files;
   ASSERT_EQ(files.size(), 4U);
   EXPECT_TRUE(files[0].has_content);
   EXPECT_FALSE(files[1].has_content);
@@ -108,6 +111,23 @@ TEST_F(Files, of_tools_are_left_out_unless_they_are_wanted) {
   write("node_modules/a/index.js", "1");
   EXPECT_THAT(changed_since(before), IsEmpty());
   EXPECT_THAT(changed_since(before, {".hidden"}), ElementsAre(".hidden"));
+}
+
+TEST_F(Files, that_are_wanted_and_not_there_are_named) {
+  write("there", "1");
+  const Snapshot before = now();
+  const std::vector<std::string> wanted = {"there", "missing", std::string("there\0x", 7)};
+  const Changes changes = changed_files(workdir_.get(), before, now(), wanted, limits_);
+  ASSERT_EQ(changes.files.size(), 1U);
+  EXPECT_THAT(changes.missing, ElementsAre("missing", std::string("there\0x", 7)));
+}
+
+TEST_F(Files, of_a_tree_of_empty_folders_are_not_looked_for_without_end) {
+  for (int i = 0; i < 100; ++i)
+    for (int j = 0; j < 10; ++j)
+      fs::create_directories(folder_ / std::to_string(i) / std::to_string(j));
+  EXPECT_TRUE(take_snapshot(workdir_.get(), 500).more);
+  EXPECT_FALSE(take_snapshot(workdir_.get(), 1100).more);
 }
 
 TEST_F(Files, beyond_a_number_are_said_to_be_more) {

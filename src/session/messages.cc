@@ -2,8 +2,6 @@
 
 #include <boost/json.hpp>
 
-#include "session/sources.h"
-
 namespace belljar::session {
 namespace {
 
@@ -14,6 +12,7 @@ constexpr int kMaxImages = 32;
 constexpr int kMaxVideoFrames = 64;
 constexpr int kMaxRepr = 1 << 16;
 constexpr int kDpi = 150;
+constexpr std::size_t kMaxParts = 1'000'000;
 constexpr std::string_view kVideoFrames = "video_frames";  // no MIME type: a list of images
 
 const json::value* find(const json::object& object, std::string_view name) {
@@ -83,6 +82,21 @@ Done parse_done(const json::object& object) {
 
 }  // namespace
 
+bool has_too_many_parts(std::string_view json) {
+  std::size_t parts = 0;
+  bool in_text = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (in_text && c == '\\')
+      ++i;
+    else if (c == '"')
+      in_text = !in_text;
+    else if (!in_text && (c == ',' || c == ':' || c == '[' || c == '{') && ++parts > kMaxParts)
+      return true;
+  }
+  return false;
+}
+
 std::optional<Message> parse_message(std::string_view text_of_message) {
   boost::system::error_code error;
   const json::value value = json::parse(text_of_message, error);
@@ -95,9 +109,11 @@ std::optional<Message> parse_message(std::string_view text_of_message) {
   return std::nullopt;
 }
 
-std::string setup_request(std::size_t max_frame) {
+std::string setup_request(std::size_t max_frame, std::string_view display) {
+  json::value text_of_display = nullptr;
+  if (!display.empty()) text_of_display = display;
   return json::serialize(json::object{{"op", "setup"},
-                                      {"display", worker_display_source()},
+                                      {"display", text_of_display},
                                       {"dpi", kDpi},
                                       {"max_repr", kMaxRepr},
                                       {"max_frame", max_frame},

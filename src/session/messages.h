@@ -31,10 +31,15 @@ struct Done {
 
 using Message = std::variant<Ready, Display, Done>;
 
+// Whether it has more parts than any honest message: a text of 16 MB can be eight million
+// numbers, which would keep everybody waiting while they are taken apart.
+bool has_too_many_parts(std::string_view json);
+
 // nullopt: it is none.
 std::optional<Message> parse_message(std::string_view json);
 
-std::string setup_request(std::size_t max_frame);
+// `display`: the text of worker_display.py, where the worker does not have it yet.
+std::string setup_request(std::size_t max_frame, std::string_view display);
 std::string execute_request(std::uint64_t id, std::string_view code);
 
 }  // namespace belljar::session

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/syscall.h"
+#include "session/stopping.h"
 
 namespace belljar::session {
 namespace {
@@ -87,8 +88,8 @@ Async<Result<std::shared_ptr<Program>>> Program::start(std::shared_ptr<AsyncJar>
   program->input_.assign(ends->input.release());
   program->capture_ = std::move(ends->capture);
   program->capture_->begin_call(max_output, call.on_output);
-  while (program->process_->pid == 0 && program->running())
-    co_await program->process_->changed.wait();
+  const Status spawned = co_await await_start(*program->jar_, *program->process_);
+  if (!spawned) co_return std::unexpected(spawned.error());
   if (const int err = program->process_->exec_error; err != 0)
     co_return Result<std::shared_ptr<Program>>(fail("start " + call.arguments[0], err));
   co_return program;

@@ -20,6 +20,8 @@ constexpr std::size_t kMaxDisplays = 32 << 20;
 constexpr std::size_t kMaxDisplayCount = 1000;
 // A cold start imports the standard library; a busy machine takes its time.
 constexpr milliseconds kStartTime{30'000};
+// From the end of its socket to its own; a process that dies takes that long.
+constexpr milliseconds kHangUpTime{200};
 
 // Reads the worker's source from its socket. It is started in / and only then goes to the
 // workdir, where the guest may have put a json.py: Python 3.13 imports a module from the
@@ -27,8 +29,9 @@ constexpr milliseconds kStartTime{30'000};
 constexpr const char* kBoot =
     "import sys\n"
     "del sys.path[0]\n"
-    "import os\n"
+    "import os, site\n"
     "os.chdir(sys.argv.pop())\n"
+    "sys.path.append(site.getusersitepackages())\n"
     "def read(n):\n"
     "    data = b''\n"
     "    while len(data) < n:\n"
@@ -41,11 +44,6 @@ constexpr const char* kBoot =
     "exec(compile(source, '<belljar>', 'exec'), scope)\n"
     "scope['main'](3)\n";
 
-std::string how_it_ended(int status) {
-  if (WIFSIGNALED(status)) return "the interpreter was killed by " + signal_name(WTERMSIG(status));
-  return "the interpreter exited with code " + std::to_string(WEXITSTATUS(status));
-}
-
 Error not_started(const std::string& python, int err) {
   return {.what = "start " + python + " in the jar",
           .err = err,
@@ -55,10 +53,23 @@ Error not_started(const std::string& python, int err) {
                       : ""};
 }
 
+Result<std::shared_ptr<Process>> spawn(AsyncJar& jar, const std::string& python, int control_fd,
+                                       const std::array<int, 3>& stdio_fds) {
+  launcher::Command command;
+  // -s: what a guest leaves in its home does not run before the worker has begun.
+  command.arguments = {python, "-s", "-c", kBoot, jar.plan().layout.workdir};
+  command.folder = "/";
+  command.stdio_fds = stdio_fds;
+  command.control_fd = control_fd;
+  return jar.spawn(std::move(command));
+}
+
 std::size_t size_of(const Display& display) {
   std::size_t size = 0;
-  for (const auto& [mime, value] : display.data) size += mime.size() + value.size();
-  for (const std::string& frame : display.video_frames) size += frame.size();
+  // Many empty ones are no small thing either.
+  for (const auto& [mime, value] : display.data)
+    size += sizeof mime * 2 + mime.size() + value.size();
+  for (const std::string& frame : display.video_frames) size += sizeof frame + frame.size();
   return size;
 }
 
@@ -76,7 +87,8 @@ PythonWorker::PythonWorker(std::shared_ptr<AsyncJar> jar, std::shared_ptr<Proces
 PythonWorker::~PythonWorker() { kill(); }
 
 Async<Result<std::shared_ptr<PythonWorker>>> PythonWorker::start(std::shared_ptr<AsyncJar> jar,
-                                                                 const SessionSettings& settings) {
+                                                                 const SessionSettings& settings,
+                                                                 std::shared_ptr<Warm> warm) {
   using Started = Result<std::shared_ptr<PythonWorker>>;
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
@@ -90,20 +102,28 @@ Async<Result<std::shared_ptr<PythonWorker>>> PythonWorker::start(std::shared_ptr
   Result<Fd> null = open_path("/dev/null", O_RDONLY);
   if (!null) co_return std::unexpected(null.error());
 
-  launcher::Command command;
-  command.arguments = {settings.python, "-c", kBoot, jar->plan().layout.workdir};
-  command.folder = "/";
-  command.stdio_fds = {null->get(), outputs[0].get(), outputs[1].get()};
-  command.control_fd = guests.get();
-  Result<std::shared_ptr<Process>> process = jar->spawn(std::move(command));
+  const std::array<int, 3> stdio = {null->get(), outputs[0].get(), outputs[1].get()};
+  Result<std::shared_ptr<Process>> process = fail("there is no warm interpreter");
+  if (warm != nullptr) {
+    process = co_await jar->fork(warm, guests.get(), stdio);
+  }
+  const bool is_warm = process.has_value();
+  const std::string why_cold = is_warm || warm == nullptr ? "" : process.error().message();
+  if (!is_warm) process = spawn(*jar, settings.python, guests.get(), stdio);
   if (!process) co_return std::unexpected(process.error());
   std::shared_ptr<PythonWorker> worker(new PythonWorker(
       std::move(jar), *process, std::move(*capture), std::move(ours), settings.max_output));
   guests.reset();
-  worker->send(frame(worker_source()) + frame(setup_request(kMaxFrame)));
+  worker->is_warm_ = is_warm;
+  worker->why_cold_ = why_cold;
+  if (!is_warm) worker->send(frame(worker_source()));
+  worker->send(frame(setup_request(kMaxFrame, is_warm ? "" : worker_display_source())));
   begin(worker->jar_->loop(), read(worker));
   begin(worker->jar_->loop(), write(worker));
-  Status ready = co_await worker->get_ready();
+  Status ready = co_await await_start(*worker->jar_, **process);
+  if (ready) {
+    ready = co_await worker->get_ready();
+  }
   if (ready) co_return worker;
   if ((*process)->exec_error != 0)
     ready = std::unexpected(not_started(settings.python, (*process)->exec_error));
@@ -113,11 +133,15 @@ Async<Result<std::shared_ptr<PythonWorker>>> PythonWorker::start(std::shared_ptr
 
 Async<Status> PythonWorker::get_ready() {
   const Clock::time_point deadline = Clock::now() + kStartTime;
-  while (!ready_ && alive() && Clock::now() < deadline)
+  while (!ready_ && alive() && Clock::now() < deadline) {
+    jar_->continue_stopped(*process_);
     co_await process_->changed.wait_until(deadline);
+  }
   if (ready_) co_return Status();
   const std::string said = capture_->take().err.text();
-  co_return fail("start the Python worker: " + (said.empty() ? "it does not answer" : said));
+  if (!said.empty()) co_return fail("start the Python worker: " + said);
+  co_return fail("start the Python worker: " +
+                 (process_->ended() ? how_it_ended() : "it does not answer"));
 }
 
 // ---- the wire -----------------------------------------------------------------
@@ -131,10 +155,20 @@ Async<void> PythonWorker::read(std::shared_ptr<PythonWorker> self) {
     ssize_t n =
         retry([&] { return ::read(self->control_.native_handle(), chunk.data(), chunk.size()); });
     if (n < 0 && errno == EAGAIN) continue;
-    if (n <= 0) break;
+    if (n <= 0) {
+      co_await self->await_own_end();
+      break;
+    }
     self->take(std::string_view(chunk).substr(0, static_cast<std::size_t>(n)));
   }
   self->kill();
+}
+
+// It has closed its socket, by dying or otherwise; how it dies is worth knowing.
+Async<void> PythonWorker::await_own_end() {
+  asio::steady_timer patience(jar_->loop(), kHangUpTime);
+  co_await patience.async_wait(kAwait);
+  if (alive()) fault_ = "it closed its connection to the session";
 }
 
 Async<void> PythonWorker::write(std::shared_ptr<PythonWorker> self) {
@@ -155,11 +189,16 @@ void PythonWorker::send(std::string bytes) { outbox_.append(std::move(bytes)); }
 
 void PythonWorker::take(std::string_view bytes) {
   const Status fed = frames_.feed(bytes);
-  while (std::optional<std::string> payload = frames_.next()) {
+  if (!fed) fault_ = fed.error().message();
+  while (std::optional<std::string> payload = fault_.empty() ? frames_.next() : std::nullopt) {
+    if (has_too_many_parts(*payload)) {
+      fault_ = "its answer has too many parts";
+      break;
+    }
     // What is no message is the guest's doing, and is passed over.
     if (std::optional<Message> message = parse_message(*payload)) take(std::move(*message));
   }
-  if (!fed) kill();
+  if (!fault_.empty()) kill();
   process_->changed.raise();
 }
 
@@ -200,6 +239,13 @@ void PythonWorker::kill() {
   process_->changed.raise();
 }
 
+void PythonWorker::retire() {
+  jar_->kill_only(*process_);
+  boost::system::error_code ignored;  // closing cannot fail in a way that matters
+  control_.close(ignored);
+  broken_ = true;
+}
+
 Async<PythonResult> PythonWorker::execute(const PythonCall& call, milliseconds timeout,
                                           milliseconds grace) {
   const Clock::time_point began = Clock::now();
@@ -227,6 +273,13 @@ Async<PythonResult> PythonWorker::execute(const PythonCall& call, milliseconds t
   co_return result;
 }
 
+std::string PythonWorker::how_it_ended() const {
+  if (!fault_.empty()) return "the interpreter was ended: " + fault_;
+  const int status = process_->status.value_or(0);
+  if (WIFSIGNALED(status)) return "the interpreter was killed by " + signal_name(WTERMSIG(status));
+  return "the interpreter exited with code " + std::to_string(WEXITSTATUS(status));
+}
+
 // What the answer, or the lack of one, means.
 void PythonWorker::finish(PythonResult& result, const Stopped& stopped) const {
   if (call_.dropped > 0)
@@ -242,8 +295,7 @@ void PythonWorker::finish(PythonResult& result, const Stopped& stopped) const {
   }
   result.state_lost = true;
   tell_limit(result, *jar_);
-  if (!stopped.killed && !jar_->ended_by())
-    result.notes.push_back(how_it_ended(process_->status.value_or(0)));
+  if (!stopped.killed && !jar_->ended_by()) result.notes.push_back(how_it_ended());
   result.notes.emplace_back("the interpreter's state was lost");
 }
 

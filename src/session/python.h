@@ -21,7 +21,8 @@ namespace belljar::session {
 class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
  public:
   static Async<Result<std::shared_ptr<PythonWorker>>> start(std::shared_ptr<AsyncJar> jar,
-                                                            const SessionSettings& settings);
+                                                            const SessionSettings& settings,
+                                                            std::shared_ptr<Warm> warm = nullptr);
   PythonWorker(const PythonWorker&) = delete;
   PythonWorker& operator=(const PythonWorker&) = delete;
   ~PythonWorker();
@@ -32,8 +33,14 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
   // Asks the call that runs, if one does, to stop.
   void interrupt();
 
+  // Forked from an interpreter that had everything imported; else, if that was tried, why not.
+  bool is_warm() const { return is_warm_; }
+  const std::string& why_cold() const { return why_cold_; }
+
   bool alive() const { return !broken_ && !process_->ended(); }
   void kill();
+  // The interpreter alone; what it has started lives on.
+  void retire();
 
  private:
   struct Call {
@@ -49,11 +56,13 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
   static Async<void> read(std::shared_ptr<PythonWorker> self);
   static Async<void> write(std::shared_ptr<PythonWorker> self);
   Async<Status> get_ready();
+  Async<void> await_own_end();
   void send(std::string bytes);
   void take(std::string_view bytes);
   void take(Message message);
   void take(Display display);
   void finish(PythonResult& result, const Stopped& stopped) const;
+  std::string how_it_ended() const;
 
   std::shared_ptr<AsyncJar> jar_;
   std::shared_ptr<Process> process_;
@@ -62,8 +71,11 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
   FrameReader frames_;
   std::size_t max_output_;
   std::string outbox_;
+  bool is_warm_ = false;
+  std::string why_cold_;
   bool ready_ = false;
   bool broken_ = false;  // it cannot be spoken with any more
+  std::string fault_;    // why it had to be ended
   bool asked_to_stop_ = false;
   std::uint64_t last_id_ = 0;
   Call call_;

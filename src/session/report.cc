@@ -91,6 +91,8 @@ std::optional<std::string> from_base64(std::string_view text) {
 json::object to_json(const PythonResult& result) {
   json::object object{{"schema_version", 1}};
   add_report(object, result);
+  object["started"] = nullptr;
+  if (!result.started.empty()) object["started"] = result.started;
   object["exception"] = nullptr;
   if (const auto& exception = result.exception)
     object["exception"] = {{"type", exception->type},

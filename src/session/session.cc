@@ -2,12 +2,37 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <csignal>
+
 #include "base/remove_tree.h"
+#include "base/utf8.h"
 
 namespace belljar::session {
 namespace {
 
 using std::chrono::milliseconds;
+
+// A snapshot of so many names takes no longer than going to another thread and back.
+constexpr std::size_t kQuick = 500;
+// Of code, or of commands together. What a person or a model writes is far smaller.
+constexpr std::size_t kMaxRequest = 16 << 20;
+
+Status check(const PythonCall& call) {
+  if (call.code.size() > kMaxRequest) return fail("the code is larger than 16 MiB");
+  if (!is_utf8(call.code)) return fail("the code is not UTF-8");
+  return {};
+}
+
+Status check(const ShellCall& call) {
+  std::size_t size = 0;
+  for (const std::string& command : call.commands) {
+    size += command.size();
+    if (command.find('\0') != command.npos) return fail("a command holds a NUL byte");
+  }
+  if (size > kMaxRequest) return fail("the commands are larger than 16 MiB");
+  return {};
+}
 
 Status make_folder(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) < 0) return fail("make " + path, errno);
@@ -40,21 +65,28 @@ class Session::Busy {
   Session& session_;
 };
 
-Session::Session(Common& common, std::string id, Policy policy, std::string folder)
-    : common_(common),
+Session::Session(std::shared_ptr<Common> common, std::string id, Policy policy, std::string folder)
+    : common_(std::move(common)),
       id_(std::move(id)),
       policy_(std::move(policy)),
       folder_(std::move(folder)),
-      python_turns_(common.loop),
-      shell_turns_(common.loop) {}
+      files_turns_(common_->loop),
+      python_turns_(common_->loop),
+      shell_turns_(common_->loop) {}
 
-Result<std::shared_ptr<Session>> Session::make(Common& common, std::string id, Policy policy,
-                                               std::string folder) {
+Policy shared_by_sessions(Policy policy, const SessionSettings& settings) {
   policy.limits.cpu_renews = true;
   policy.limits.timeout.reset();  // calls have their own
-  policy.files.workdir = common.settings.workdir;
+  policy.files.workdir = settings.workdir;
+  return policy;
+}
+
+Result<std::shared_ptr<Session>> Session::make(std::shared_ptr<Common> common, std::string id,
+                                               Policy policy, std::string folder) {
+  policy = shared_by_sessions(std::move(policy), common->settings);
   std::shared_ptr<Session> session(
-      new Session(common, std::move(id), std::move(policy), std::move(folder)));
+      new Session(std::move(common), std::move(id), std::move(policy), std::move(folder)));
+  session->plain_policy_ = session->policy_;
   Files& files = session->policy_.files;
   TRY(make_folder(session->folder_));
   if (files.workdir.empty()) {
@@ -71,25 +103,31 @@ Result<std::shared_ptr<Session>> Session::make(Common& common, std::string id, P
 
 Session::~Session() {
   end();
-  remove_tree(folder_);
+  common_->aside.begin([folder = std::move(folder_)] { remove_tree(folder); });
 }
 
 void Session::end() {
   ended_ = true;
   if (python_ != nullptr) python_->kill();
   if (shell_ != nullptr) shell_->kill();
+  for (const auto& shell : one_shots_) shell->kill();
   if (jar_ != nullptr) jar_->end();
 }
 
 void Session::interrupt() {
+  ++interrupts_;
   if (python_ != nullptr) python_->interrupt();
   if (shell_ != nullptr) shell_->interrupt();
+  for (const auto& shell : one_shots_) shell->interrupt();
 }
 
 // ---- starting -----------------------------------------------------------------
 
 Status Session::start_jar() {
   if (ended_) return fail("the session has ended");
+  // The guest may have shut itself out of its own folder. In one that is not ours that is
+  // the owner's affair.
+  if (common_->settings.workdir.empty()) (void)::fchmod(workdir_.get(), 0700);
   if (jar_ != nullptr && jar_->alive()) return {};
   if (jar_ != nullptr) {
     const std::optional<Reason> why = jar_->ended_by();
@@ -98,7 +136,15 @@ Status Session::start_jar() {
   }
   python_.reset();
   shell_.reset();
-  jar_ = TRY(AsyncJar::start(common_.loop, policy_, common_.caller, common_.host));
+  warm_ = common_->warm.find(plain_policy_);
+  if (warm_ != nullptr) {
+    Result<std::shared_ptr<AsyncJar>> joinable =
+        AsyncJar::start(common_->loop, policy_, common_->caller, common_->host, warm_->origin());
+    if (joinable) jar_ = std::move(*joinable);
+    if (joinable) return {};
+    warm_ = nullptr;
+  }
+  jar_ = TRY(AsyncJar::start(common_->loop, policy_, common_->caller, common_->host));
   return {};
 }
 
@@ -108,9 +154,11 @@ Async<Status> Session::start_python() {
   if (python_ != nullptr) note("the interpreter is a fresh one: the last one had ended");
   python_.reset();
   Result<std::shared_ptr<PythonWorker>> worker =
-      co_await PythonWorker::start(jar_, common_.settings);
+      co_await PythonWorker::start(jar_, common_->settings, warm_);
   if (!worker) co_return std::unexpected(worker.error());
   python_ = std::move(*worker);
+  python_is_new_ = true;
+  if (!python_->why_cold().empty()) note("it was started cold: " + python_->why_cold());
   co_return Status();
 }
 
@@ -121,45 +169,77 @@ Async<Status> Session::start_shell() {
   if (shell_ != nullptr) shell_->kill();
   shell_.reset();
   Result<std::shared_ptr<ShellWorker>> worker =
-      co_await ShellWorker::start(jar_, common_.settings, shell_folder_);
+      co_await ShellWorker::start(jar_, common_->settings, shell_folder_);
   // The folder it was in last may be gone.
-  if (!worker && !std::exchange(shell_folder_, {}).empty())
-    worker = co_await ShellWorker::start(jar_, common_.settings, {});
+  if (!worker && !std::exchange(shell_folder_, {}).empty() && jar_->alive())
+    worker = co_await ShellWorker::start(jar_, common_->settings, {});
   if (!worker) co_return std::unexpected(worker.error());
   shell_ = std::move(*worker);
   co_return Status();
+}
+
+// The shell that lasts, or one for this call.
+Async<Result<std::shared_ptr<ShellWorker>>> Session::shell_for(const ShellCall& call) {
+  if (!call.one_shot) {
+    const Status started = co_await start_shell();
+    if (!started) co_return std::unexpected(started.error());
+    co_return shell_;
+  }
+  if (Status started = start_jar(); !started) co_return std::unexpected(started.error());
+  co_return co_await ShellWorker::start(jar_, common_->settings, {});
 }
 
 // ---- calls --------------------------------------------------------------------
 
 milliseconds Session::time_for(std::optional<milliseconds> asked, milliseconds usual,
                                CallReport& report) const {
-  const milliseconds most = common_.settings.max_timeout;
+  const milliseconds most = common_->settings.max_timeout;
   if (asked && *asked > most)
     report.notes.push_back("the time was limited to " + seconds(most) +
                            ", the most that is allowed");
   return std::min(asked.value_or(usual), most);
 }
 
+Result<std::shared_ptr<OutputFile>> Session::add_output_file(const std::optional<std::string>& name,
+                                                             OnOutput& listener) const {
+  if (!name) return std::shared_ptr<OutputFile>();
+  std::shared_ptr<OutputFile> file = TRY(OutputFile::make(workdir_.get(), policy_, *name));
+  listener = [file, hears = std::move(listener)](OutputStream stream, std::string_view bytes) {
+    file->append(bytes);
+    if (hears) hears(stream, bytes);
+  };
+  return file;
+}
+
 Async<Result<PythonResult>> Session::python(PythonCall call) {
   const std::shared_ptr<Session> keep = shared_from_this();
   const Busy busy(*this);
+  if (Status good = check(call); !good) co_return std::unexpected(good.error());
   const Turns::Turn turn = co_await python_turns_.take();
+  const std::uint64_t interrupts = interrupts_;
   const Status started = co_await start_python();
   if (!started) co_return std::unexpected(started.error());
-  CallReport about_time;
-  const milliseconds time = time_for(call.timeout, common_.settings.python_timeout, about_time);
   const std::shared_ptr<AsyncJar> jar = jar_;
   const std::shared_ptr<PythonWorker> worker = python_;
-  // In a folder of its own only this session writes; what it did between calls is news.
-  if (!common_.settings.workdir.empty()) files_ = take_snapshot(workdir_.get());
-  jar->begin_call();
-  PythonResult result = co_await worker->execute(call, time, common_.settings.grace);
-  jar->end_call();
+  Result<std::shared_ptr<OutputFile>> file = add_output_file(call.output_file, call.on_output);
+  if (!file) co_return std::unexpected(file.error());
+  co_await note_files_before();
+  CallReport about_time;
+  const milliseconds time = time_for(call.timeout, common_->settings.python_timeout, about_time);
+  PythonResult result;
+  if (interrupts_ == interrupts) {
+    jar->begin_call();
+    result = co_await worker->execute(call, time, common_->settings.grace);
+    jar->end_call();
+  } else {
+    tell_not_begun(result);
+  }
   result.notes.insert(result.notes.begin(), about_time.notes.begin(), about_time.notes.end());
   result.working_directory = jar->plan().layout.workdir;
-  add_files(result, call.outputs);
-  add_notes(result);
+  if (std::exchange(python_is_new_, false)) result.started = worker->is_warm() ? "warm" : "cold";
+  std::string said;
+  if (result.exception) said = result.exception->type + "\n" + result.exception->traceback;
+  co_await complete(result, *jar, std::move(said), std::move(call.outputs), std::move(*file));
   // Its state is known to be lost, and said so: the next start is no news.
   if (result.state_lost && python_ == worker) python_.reset();
   co_return result;
@@ -168,21 +248,43 @@ Async<Result<PythonResult>> Session::python(PythonCall call) {
 Async<Result<ShellResult>> Session::shell(ShellCall call) {
   const std::shared_ptr<Session> keep = shared_from_this();
   const Busy busy(*this);
-  const Turns::Turn turn = co_await shell_turns_.take();
-  const Status started = co_await start_shell();
+  if (Status good = check(call); !good) co_return std::unexpected(good.error());
+  // One that has a shell of its own waits for nobody.
+  Turns own_turns(common_->loop);
+  Turns& turns = call.one_shot ? own_turns : shell_turns_;
+  const Turns::Turn turn = co_await turns.take();
+  const std::uint64_t interrupts = interrupts_;
+  const Result<std::shared_ptr<ShellWorker>> started = co_await shell_for(call);
   if (!started) co_return std::unexpected(started.error());
-  CallReport about_time;
-  const milliseconds time = time_for(call.timeout, common_.settings.shell_timeout, about_time);
   const std::shared_ptr<AsyncJar> jar = jar_;
-  const std::shared_ptr<ShellWorker> worker = shell_;
-  if (!common_.settings.workdir.empty()) files_ = take_snapshot(workdir_.get());
-  jar->begin_call();
-  ShellResult result = co_await worker->run(call, time, common_.settings);
-  jar->end_call();
-  shell_folder_ = worker->folder();
+  const std::shared_ptr<ShellWorker> worker = *started;
+  Result<std::shared_ptr<OutputFile>> file = add_output_file(call.output_file, call.on_output);
+  if (!file && call.one_shot) worker->kill();
+  if (!file) co_return std::unexpected(file.error());
+  co_await note_files_before();
+  CallReport about_time;
+  const milliseconds time = time_for(call.timeout, common_->settings.shell_timeout, about_time);
+  if (call.one_shot) one_shots_.insert(worker);
+  ShellResult result;
+  if (interrupts_ == interrupts) {
+    jar->begin_call();
+    result = co_await worker->run(call, time, common_->settings);
+    jar->end_call();
+  } else {
+    tell_not_begun(result);
+  }
+  one_shots_.erase(worker);
   result.notes.insert(result.notes.begin(), about_time.notes.begin(), about_time.notes.end());
-  add_files(result, call.outputs);
-  add_notes(result);
+  std::string said = result.exit_code != 0 ? result.err : std::string();
+  for (const RunCommand& command : result.commands)
+    if (command.exit_code == 128 + SIGXFSZ) said += "File size limit exceeded";
+  co_await complete(result, *jar, std::move(said), std::move(call.outputs), std::move(*file));
+  if (call.one_shot) {
+    worker->kill();
+    result.state_lost = false;  // there was none to lose
+    co_return result;
+  }
+  shell_folder_ = worker->folder();
   if (result.state_lost && shell_ == worker) shell_.reset();
   co_return result;
 }
@@ -192,16 +294,63 @@ Async<Result<std::shared_ptr<Program>>> Session::spawn(ProgramCall call) {
   const Busy busy(*this);
   const Status started = start_jar();
   if (!started) co_return std::unexpected(started.error());
-  co_return co_await Program::start(jar_, std::move(call), common_.settings.max_output);
+  co_return co_await Program::start(jar_, std::move(call), common_->settings.max_output);
 }
 
-void Session::add_files(CallReport& report, const std::vector<std::string>& wanted) {
-  const FileLimits limits{.one = common_.settings.max_file,
-                          .total = common_.settings.max_file_total};
-  Snapshot now = take_snapshot(workdir_.get());
-  report.files = changed_files(workdir_.get(), files_, now, wanted, limits);
-  report.more_files = now.more;
-  files_ = std::move(now);
+// What every call says in the end.
+Async<void> Session::complete(CallReport& report, const AsyncJar& jar, std::string said,
+                              std::vector<std::string> wanted, std::shared_ptr<OutputFile> file) {
+  tell_felt_limits(report, jar, said);
+  if (file != nullptr && file->left_out() > 0)
+    report.notes.push_back(std::to_string(file->left_out()) +
+                           " bytes did not fit into the output_file");
+  if (ended_) report.notes.emplace_back("the session was closed");
+  co_await add_files(report, std::move(wanted));
+  add_notes(report);
+}
+
+// ---- files --------------------------------------------------------------------
+
+// In a folder of its own only this session writes, and what it did between calls is news.
+// In a shared one it is not: what counts begins with the call.
+Async<void> Session::note_files_before() {
+  if (common_->settings.workdir.empty()) co_return;
+  const Turns::Turn turn = co_await files_turns_.take();
+  const int fd = workdir_.get();
+  files_ = take_snapshot(fd, kQuick);
+  if (!files_.more) co_return;
+  auto look = [fd] { return take_snapshot(fd); };
+  files_ = co_await common_->aside.run(common_->loop, look);
+}
+
+Async<void> Session::add_files(CallReport& report, std::vector<std::string> wanted) {
+  const Turns::Turn turn = co_await files_turns_.take();
+  const FileLimits limits{.one = common_->settings.max_file,
+                          .total = common_->settings.max_file_total};
+  // Files are asked for by the name that the guest has for them, too.
+  const std::string prefix = jar_->plan().layout.workdir + "/";
+  for (std::string& name : wanted)
+    if (name.starts_with(prefix)) name.erase(0, prefix.size());
+  const int fd = workdir_.get();
+  Changes changes;
+  Snapshot now = take_snapshot(fd, kQuick);
+  if (!now.more) {
+    changes = changed_files(fd, files_, now, wanted, limits);
+    files_ = std::move(now);
+  } else {
+    auto look = [fd, before = std::move(files_), wanted = std::move(wanted), limits] {
+      Snapshot all = take_snapshot(fd);
+      Changes found = changed_files(fd, before, all, wanted, limits);
+      return std::make_pair(std::move(all), std::move(found));
+    };
+    auto looked = co_await common_->aside.run(common_->loop, std::move(look));
+    files_ = std::move(looked.first);
+    changes = std::move(looked.second);
+  }
+  report.files = std::move(changes.files);
+  report.more_files = changes.more;
+  for (const std::string& name : changes.missing)
+    report.notes.push_back("outputs: there is no file " + repair_utf8(name) + " in the workdir");
 }
 
 void Session::add_notes(CallReport& report) {
@@ -213,7 +362,7 @@ Async<Status> Session::reset() {
   const std::shared_ptr<Session> keep = shared_from_this();
   const Busy busy(*this);
   const Turns::Turn turn = co_await python_turns_.take();
-  if (python_ != nullptr) python_->kill();
+  if (python_ != nullptr) python_->retire();
   python_.reset();
   co_return co_await start_python();
 }

@@ -4,14 +4,18 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include "belljar/caller.h"
+#include "session/aside.h"
 #include "session/files.h"
+#include "session/output_file.h"
 #include "session/program.h"
 #include "session/python.h"
 #include "session/shell.h"
 #include "session/turns.h"
+#include "session/warm_starts.h"
 
 namespace belljar::session {
 
@@ -21,13 +25,18 @@ struct Common {
   Caller caller;
   Host host;
   SessionSettings settings;
+  Aside aside;
+  WarmStarts warm{loop, aside, caller, host, settings};
 };
+
+// A policy as sessions have it, without the folders of each.
+Policy shared_by_sessions(Policy policy, const SessionSettings& settings);
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
   // `folder` is where its workdir and home are made, and is removed at its end.
-  static Result<std::shared_ptr<Session>> make(Common& common, std::string id, Policy policy,
-                                               std::string folder);
+  static Result<std::shared_ptr<Session>> make(std::shared_ptr<Common> common, std::string id,
+                                               Policy policy, std::string folder);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session();
@@ -52,27 +61,40 @@ class Session : public std::enable_shared_from_this<Session> {
 
  private:
   class Busy;
-  Session(Common& common, std::string id, Policy policy, std::string folder);
+  Session(std::shared_ptr<Common> common, std::string id, Policy policy, std::string folder);
   Status start_jar();
   Async<Status> start_python();
   Async<Status> start_shell();
   std::chrono::milliseconds time_for(std::optional<std::chrono::milliseconds> asked,
                                      std::chrono::milliseconds usual, CallReport& report) const;
-  void add_files(CallReport& report, const std::vector<std::string>& wanted);
+  Async<Result<std::shared_ptr<ShellWorker>>> shell_for(const ShellCall& call);
+  // To the file as well, if one is asked for; else null.
+  Result<std::shared_ptr<OutputFile>> add_output_file(const std::optional<std::string>& name,
+                                                      OnOutput& listener) const;
+  Async<void> note_files_before();
+  Async<void> add_files(CallReport& report, std::vector<std::string> wanted);
   void add_notes(CallReport& report);
+  Async<void> complete(CallReport& report, const AsyncJar& jar, std::string said,
+                       std::vector<std::string> wanted, std::shared_ptr<OutputFile> file);
 
-  Common& common_;
+  const std::shared_ptr<Common> common_;
   std::string id_;
   Policy policy_;
   std::string folder_;
   Fd workdir_;
   Snapshot files_;
+  Turns files_turns_;
+  Policy plain_policy_;         // without its own folders: what sessions share
+  std::shared_ptr<Warm> warm_;  // which the jar can be joined from
   std::shared_ptr<AsyncJar> jar_;
   std::shared_ptr<PythonWorker> python_;
+  bool python_is_new_ = false;  // since the last call
   Turns python_turns_;
   std::shared_ptr<ShellWorker> shell_;
   Turns shell_turns_;
   std::string shell_folder_;  // where the next shell begins
+  std::set<std::shared_ptr<ShellWorker>> one_shots_;
+  std::uint64_t interrupts_ = 0;
   int calls_ = 0;
   bool ended_ = false;
   Clock::time_point last_used_ = Clock::now();

@@ -17,6 +17,9 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kStartTime{30'000};
 constexpr std::size_t kMaxAnswer = 64 << 10;
+// dash drops what it has read ahead when a command has an error, and with it the line that
+// makes it answer. So each read gives it one line at most; and shells read so much at once.
+constexpr std::size_t kPacket = 128;
 // How often the processes of a command are killed before the shell itself is: a loop in it
 // may start new ones.
 constexpr int kMaxStops = 3;
@@ -41,6 +44,33 @@ std::vector<std::string> arguments_for(const std::string& shell) {
   const std::string_view name = std::string_view(shell).substr(shell.rfind('/') + 1);
   if (name == "bash") return {shell, "--noprofile", "--norc", "--noediting", "-i"};
   return {shell, "-i"};
+}
+
+// bash says this of the terminal it has not got, whenever a signal ends a command.
+constexpr std::string_view kNoTerminal = "] tcsetattr: Inappropriate ioctl for device\n";
+
+std::string without_noise(std::string text) {
+  for (std::size_t at = 0; (at = text.find(kNoTerminal, at)) != text.npos;) {
+    const std::size_t begin = text.rfind("bash: [", at);
+    const std::size_t line = text.rfind('\n', at);
+    if (begin == text.npos || (line != text.npos && line > begin)) {
+      at += kNoTerminal.size();
+      continue;
+    }
+    text.erase(begin, at + kNoTerminal.size() - begin);
+    at = begin;
+  }
+  return text;
+}
+
+OnOutput without_noise(OnOutput listener) {
+  if (!listener) return listener;
+  return [hears = std::move(listener)](OutputStream stream, std::string_view bytes) {
+    if (stream == OutputStream::out || bytes.find(kNoTerminal) == bytes.npos)
+      return hears(stream, bytes);
+    const std::string rest = without_noise(std::string(bytes));
+    if (!rest.empty()) hears(stream, rest);
+  };
 }
 
 Error not_started(const std::string& shell, int err) {
@@ -70,7 +100,7 @@ Async<Result<std::shared_ptr<ShellWorker>>> ShellWorker::start(std::shared_ptr<A
                                                                std::string folder) {
   using Started = Result<std::shared_ptr<ShellWorker>>;
   int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
     co_return Started(fail("socketpair", errno, "raise the limit on open files (ulimit -n)"));
   Fd ours(ends[0]), guests(ends[1]);
   Result<belljar::Pipe> answers = make_pipe();
@@ -97,9 +127,13 @@ Async<Result<std::shared_ptr<ShellWorker>>> ShellWorker::start(std::shared_ptr<A
   begin(worker->jar_->loop(), read(worker));
   worker->send(kSetUp);
   worker->send_command(":");
+  const Status spawned = co_await await_start(*worker->jar_, **process);
+  if (!spawned) co_return std::unexpected(spawned.error());
   const Clock::time_point deadline = Clock::now() + kStartTime;
-  while (!worker->status_ && worker->alive() && Clock::now() < deadline)
+  while (!worker->status_ && worker->alive() && Clock::now() < deadline) {
+    worker->jar_->continue_stopped(**process);
     co_await worker->process_->changed.wait_until(deadline);
+  }
   const std::string said = worker->capture_->take().err.text();  // "no job control", usually
   if (worker->status_) co_return worker;
   worker->kill();
@@ -126,17 +160,24 @@ Async<void> ShellWorker::read(std::shared_ptr<ShellWorker> self) {
     if (self->inbox_.size() > kMaxAnswer) break;
     self->process_->changed.raise();
   }
-  // It may have become another program, which is let end by itself.
+  // It may have become another program, which is let end by itself; a shell is told to.
   self->mute_ = true;
+  if (!self->broken_) self->send("exit\n");
 }
 
 Async<void> ShellWorker::write(std::shared_ptr<ShellWorker> self) {
   while (!self->outbox_.empty() && !self->broken_) {
-    const std::string& bytes = self->outbox_;
+    std::string_view packet = std::string_view(self->outbox_).substr(self->sent_, kPacket);
+    if (const std::size_t end = packet.find('\n'); end != packet.npos)
+      packet = packet.substr(0, end + 1);
     ssize_t n = retry([&] {
-      return ::send(self->commands_.native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      return ::send(self->commands_.native_handle(), packet.data(), packet.size(), MSG_NOSIGNAL);
     });
-    if (n > 0) self->outbox_.erase(0, static_cast<std::size_t>(n));
+    if (n > 0) self->sent_ += static_cast<std::size_t>(n);
+    if (self->sent_ == self->outbox_.size()) {
+      self->outbox_.clear();
+      self->sent_ = 0;
+    }
     if (n < 0 && errno != EAGAIN) break;  // it has hung up, and will be seen to end
     if (n > 0) continue;
     const bool waited = co_await writable(self->commands_);
@@ -155,8 +196,9 @@ void ShellWorker::send(std::string_view text) {
 void ShellWorker::send_command(std::string_view command) {
   status_.reset();
   const std::string id = std::to_string(++last_id_);
-  send("eval " + quoted(command) + " </dev/null 3>&-\n");
-  send("printf '" + id + " %s %s\\0' \"$?\" \"$PWD\" >&3\n");
+  // `command`, and the backslash, since a guest may have functions and aliases of any name.
+  send("\\command eval " + quoted(command) + " </dev/null 3>&-\n");
+  send("\\command printf '" + id + " %s %s\\0' \"$?\" \"$PWD\" >&3 2>/dev/null\n");
 }
 
 // "ID STATUS FOLDER".
@@ -222,13 +264,14 @@ Async<ShellResult> ShellWorker::run(const ShellCall& call, milliseconds timeout,
   stops_ = 0;
   began_ticks_ = process_clock();
   capture_->begin_call(std::min(call.max_output.value_or(settings.max_output), settings.max_output),
-                       call.on_output);
+                       without_noise(call.on_output));
   const Stopped stopped = co_await run_commands(call, result, began + timeout, settings.grace);
   if (!alive()) {
     kill();
     co_await await_death(*jar_, *process_);
   }
   tell_output(result, capture_->take());
+  result.err = without_noise(std::move(result.err));
   result.time = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began);
   if (process_->status) {
     const int status = *process_->status;

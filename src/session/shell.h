@@ -55,6 +55,7 @@ class ShellWorker : public std::enable_shared_from_this<ShellWorker> {
   Stream commands_;
   Stream answers_;
   std::string outbox_;
+  std::size_t sent_ = 0;  // of it
   bool writing_ = false;
   std::string inbox_;
   std::string folder_;

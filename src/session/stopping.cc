@@ -1,5 +1,6 @@
 #include "session/stopping.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 
@@ -12,6 +13,14 @@ using std::chrono::milliseconds;
 constexpr milliseconds kKillTime{5'000};
 // Python forgets an interrupt that comes while it frees something.
 constexpr milliseconds kAskAgain{1'000};
+// From a spawn request to exec; a busy machine takes its time.
+constexpr milliseconds kSpawnTime{5'000};
+// Between two tries of making something stop.
+constexpr milliseconds kRetryTime{200};
+// Between two looks at a process that init does not know.
+constexpr milliseconds kLookTime{250};
+// A guest that stops its worker more often than this in one call may leave it stopped.
+constexpr int kMaxContinues = 1000;
 
 Stop reason_to_stop(const Running& running, Clock::time_point deadline) {
   if (running.asked_to_stop) return Stop::asked;
@@ -21,11 +30,27 @@ Stop reason_to_stop(const Running& running, Clock::time_point deadline) {
 
 }  // namespace
 
+Async<Status> await_start(AsyncJar& jar, Process& process) {
+  const Clock::time_point deadline = Clock::now() + kSpawnTime;
+  while (process.pid == 0 && !process.ended() && Clock::now() < deadline)
+    co_await process.changed.wait_until(deadline);
+  if (process.pid != 0 || process.ended()) co_return Status();
+  jar.end();
+  co_return fail("a process of the guest's keeps new ones from starting", 0,
+                 "everything in the session was ended; the next call starts anew");
+}
+
 Async<Stopped> await_end(Running running, Clock::time_point deadline, milliseconds grace) {
   Stopped stopped;
+  int continues = 0;
   Clock::time_point ask_again = Clock::time_point::max();
   while (!running.over()) {
-    co_await running.process.changed.wait_until(std::min(deadline, ask_again));
+    running.jar.look_for_stop(running.process);
+    if (running.process.stopped && continues++ < kMaxContinues)
+      running.jar.continue_stopped(running.process);
+    Clock::time_point wake = std::min(deadline, ask_again);
+    if (running.process.forked) wake = std::min(wake, Clock::now() + kLookTime);
+    co_await running.process.changed.wait_until(wake);
     if (running.over()) break;
     if (stopped.why == Stop::none) {
       stopped.why = reason_to_stop(running, deadline);
@@ -35,13 +60,18 @@ Async<Stopped> await_end(Running running, Clock::time_point deadline, millisecon
     } else if (Clock::now() >= deadline) {
       stopped.killed = true;
       running.make_stop();
-      deadline = Clock::now() + grace;
+      deadline = Clock::now() + kRetryTime;
     }
     if (Clock::now() < ask_again) continue;
     running.jar.signal(running.process, SIGINT);
     running.jar.signal(running.process, SIGCONT);  // a stopped process would not see it
     ask_again = Clock::now() + kAskAgain;
   }
+  // An interrupt that is still on its way would be the next call's.
+  const Clock::time_point settled = Clock::now() + kKillTime;
+  while (running.process.signals_under_way > 0 && !running.process.ended() &&
+         Clock::now() < settled)
+    co_await running.process.changed.wait_until(settled);
   co_return stopped;
 }
 
@@ -65,6 +95,12 @@ void tell_output(CallReport& report, const Capture::Taken& output) {
   report.err_cut = output.err.cut();
 }
 
+void tell_not_begun(CallReport& report) {
+  report.status = CallStatus::error;
+  report.interrupted = true;
+  report.notes.emplace_back("it was interrupted before it had begun");
+}
+
 void tell_stop(CallReport& report, const Stopped& stopped) {
   report.interrupted = stopped.why != Stop::none;
   report.killed = stopped.killed;
@@ -75,6 +111,7 @@ void tell_stop(CallReport& report, const Stopped& stopped) {
   if (stopped.why == Stop::cpu_limit) {
     report.status = CallStatus::error;
     report.limits_hit.emplace_back("max_cpu_secs");
+    report.notes.emplace_back("it had used up the CPU time of a call");
   }
   if (stopped.killed) report.notes.emplace_back("it did not stop when asked, and was killed");
 }
@@ -84,6 +121,54 @@ void tell_limit(CallReport& report, const AsyncJar& jar) {
   if (!limit) return;
   report.limits_hit.emplace_back(*limit == Reason::cpu_limit ? "max_cpu_secs" : "max_memory_mb");
   report.notes.push_back("everything in the session was ended: " + std::string(name(*limit)));
+}
+
+namespace {
+
+// How programs say that they were refused something.
+struct Complaint {
+  std::string_view words;
+  std::string_view limit;
+  std::string_view also = {};  // must be said too: the words alone can mean something else
+};
+constexpr Complaint kComplaints[] = {
+    {"MemoryError", "max_memory_mb"},
+    {"Cannot allocate memory", "max_memory_mb"},
+    {"can't start new thread", "max_procs"},
+    {"Resource temporarily unavailable", "max_procs", "fork"},
+    {"Cannot fork", "max_procs"},
+    {"File too large", "max_file_sz_mb"},
+    {"File size limit exceeded", "max_file_sz_mb"},
+};
+
+std::optional<std::uint64_t> amount(std::string_view limit, const Limits& limits) {
+  if (limit == "max_memory_mb") return limits.memory_mb;
+  if (limit == "max_procs") return limits.procs;
+  return limits.file_sz_mb;
+}
+
+bool is_named(const CallReport& report, std::string_view limit) {
+  return std::ranges::find(report.limits_hit, limit) != report.limits_hit.end();
+}
+
+}  // namespace
+
+void tell_felt_limits(CallReport& report, const AsyncJar& jar, std::string_view said) {
+  const Limits& limits = jar.plan().policy.limits;
+  if (jar.procs_were_full() && limits.procs) {
+    report.limits_hit.emplace_back("max_procs");
+    report.notes.push_back("it had as many processes and threads as max_procs allows: " +
+                           std::to_string(*limits.procs));
+  }
+  for (const Complaint& complaint : kComplaints) {
+    const std::optional<std::uint64_t> most = amount(complaint.limit, limits);
+    if (!most || is_named(report, complaint.limit) || said.find(complaint.words) == said.npos ||
+        said.find(complaint.also) == said.npos)
+      continue;
+    report.limits_hit.emplace_back(complaint.limit);
+    report.notes.push_back("it failed with \"" + std::string(complaint.words) +
+                           "\": " + std::string(complaint.limit) + " is " + std::to_string(*most));
+  }
 }
 
 }  // namespace belljar::session

@@ -26,6 +26,10 @@ struct Stopped {
   bool killed = false;
 };
 
+// Until init has started the process, with exec and all. A guest can stop what init starts
+// before it is executed, and so init itself: then everything in the jar is ended.
+Async<Status> await_start(AsyncJar& jar, Process& process);
+
 // Until it is over. At its time it is sent SIGINT, and after the grace made to stop.
 Async<Stopped> await_end(Running running, Clock::time_point deadline,
                          std::chrono::milliseconds grace);
@@ -38,9 +42,14 @@ std::string signal_name(int signal);
 
 // What it wrote.
 void tell_output(CallReport& report, const Capture::Taken& output);
+// It was interrupted before it had begun.
+void tell_not_begun(CallReport& report);
 // What the end of a call says beside its answer.
 void tell_stop(CallReport& report, const Stopped& stopped);
 // The same, where it was the whole jar that ended.
 void tell_limit(CallReport& report, const AsyncJar& jar);
+// Limits that the guest ran into without being ended by them: those that were seen, and
+// those that `said`, its own words on why it failed, speaks of.
+void tell_felt_limits(CallReport& report, const AsyncJar& jar, std::string_view said);
 
 }  // namespace belljar::session

@@ -641,6 +641,7 @@ async def through(coroutine):
 
 def load(display):
     """What only answers need, so that `ready` need not wait for it."""
+    import ast  # noqa: F401 (traceback wants it later, and must not find the guest's)
     import linecache
     import tokenize  # noqa: F401 (linecache wants it later, and must not find the guest's)
     import traceback

@@ -32,6 +32,10 @@ std::string text(const json::object& object, const char* name) {
   return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
 }
 
+std::optional<std::string> optional_text(const json::object& object, const char* name) {
+  return object.contains(name) ? std::optional(text(object, name)) : std::nullopt;
+}
+
 std::vector<std::string> texts(const json::object& object, const char* name) {
   std::vector<std::string> result;
   if (const json::value* list = object.if_contains(name))
@@ -108,6 +112,7 @@ Policy policy_from(const json::object& object) {
   auto limit = [&](const char* name, std::optional<std::uint64_t>& to) {
     if (const auto n = number(object, name)) to = static_cast<std::uint64_t>(*n);
   };
+  if (text(object, "mode") == "off") policy.mode = Mode::off;
   limit("max_memory_mb", policy.limits.memory_mb);
   limit("max_cpu_secs", policy.limits.cpu_secs);
   limit("max_procs", policy.limits.procs);
@@ -144,6 +149,7 @@ class Driver {
       PythonCall call{.code = text(request, "code"),
                       .timeout = timeout(request),
                       .outputs = texts(request, "outputs"),
+                      .output_file = optional_text(request, "output_file"),
                       .on_output = listener(request)};
       answer(request, co_await engine_.python(session, std::move(call)));
     } else if (op == "shell") {
@@ -152,6 +158,7 @@ class Driver {
       call.one_shot = request.contains("one_shot");
       call.timeout = timeout(request);
       call.outputs = texts(request, "outputs");
+      call.output_file = optional_text(request, "output_file");
       call.on_output = listener(request);
       if (const auto most = number(request, "max_output"))
         call.max_output = static_cast<std::size_t>(*most);
@@ -183,7 +190,7 @@ class Driver {
       answer(request, engine_.close(session));
     } else if (op == "list") {
       json::array sessions;
-      for (const session::SessionInfo& info : engine_.list())
+      for (const SessionInfo& info : engine_.list())
         sessions.push_back({{"id", info.id}, {"busy", info.busy}, {"memory_kb", info.memory_kb}});
       print({{"id", request.at("id")}, {"sessions", std::move(sessions)}});
     } else {
