@@ -42,11 +42,11 @@ std::optional<milliseconds> LimitWatch::every(const Jar& jar) const {
 
 // CPU time, and tasks by the way.
 microseconds LimitWatch::count(Jar& jar) {
-  const microseconds used = cpu_time(jar);
+  cpu_last_ = cpu_time(jar);
   // Init is one more than the guest may have.
   if (limits_.procs && jar.watchdog() && jar.watchdog()->tasks() > *limits_.procs)
     procs_were_full_ = true;
-  return used;
+  return cpu_last_;
 }
 
 std::optional<Reason> LimitWatch::look(Jar& jar) {
@@ -71,7 +71,14 @@ std::optional<Reason> LimitWatch::look(Jar& jar) {
 
 void LimitWatch::renew_cpu(Jar& jar) {
   procs_were_full_ = false;
-  if (limits_.cpu_secs && every(jar)) cpu_before_ = count(jar);
+  if (limits_.cpu_secs && every(jar)) count(jar);
+  cpu_before_ = cpu_last_;
+  cpu_limit_passed_ = false;
+}
+
+void LimitWatch::renew_cpu_from_last_look() {
+  procs_were_full_ = false;
+  cpu_before_ = cpu_last_;
   cpu_limit_passed_ = false;
 }
 

@@ -20,8 +20,9 @@ class LimitWatch {
   std::optional<std::chrono::milliseconds> every(const Jar& jar) const;
   // The limit that was passed, if one was.
   std::optional<Reason> look(Jar& jar);
-  // CPU time counts anew from here.
+  // CPU time counts anew from here, or from the last look or renewal, which costs nothing.
   void renew_cpu(Jar& jar);
+  void renew_cpu_from_last_look();
   std::uint64_t peak_memory_kb() const { return peak_memory_kb_; }
   // The guest had as many processes and threads as it may, since CPU time was renewed, as
   // far as it was looked at.
@@ -36,6 +37,7 @@ class LimitWatch {
   std::uint64_t peak_memory_kb_ = 0;
   bool cpu_limit_passed_ = false;  // at the last look
   std::chrono::microseconds cpu_before_{};
+  std::chrono::microseconds cpu_last_{};
   bool procs_were_full_ = false;
 };
 

@@ -94,6 +94,7 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
   std::map<std::uint32_t, std::shared_ptr<Process>> processes_;
   std::uint32_t last_fork_ = kFirstFork;
   int calls_ = 0;
+  std::chrono::steady_clock::time_point call_began_;
   bool out_of_cpu_ = false;
   bool procs_were_full_ = false;
   bool pids_limit_hit_ = false;  // before this call
