@@ -1,13 +1,17 @@
 #include "launcher/enter.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <ctime>
 
 #include "base/child.h"
+#include "base/clone.h"
 #include "base/syscall.h"
 #include "launcher/join.h"
 #include "launcher/protocol.h"
@@ -38,6 +42,31 @@ void wait_for_broker(const Entry& entry, int listener_fd, const Child& child) no
   wait_for_parent(entry, child);
 }
 
+void make_view(void* of) {
+  const Entry& entry = *static_cast<const Entry*>(of);
+  view::apply(*entry.plan->view, entry.late, Child(entry.error_fd));
+  ::syscall(SYS_exit, 0);  // this thread alone
+}
+
+// The kernel takes as long to make a network namespace as we do to make the view, so a
+// second thread makes the view meanwhile. The two share errno, which is the view's until
+// they are one again: here nothing fails by then but what ends them both.
+void make_view_and_net(const Entry& entry, const Child& child) noexcept {
+  std::atomic<int> runs = 1;
+  static_assert(sizeof runs == sizeof(int) && decltype(runs)::is_always_lock_free);
+  clone_args args{};
+  args.flags = CLONE_THREAD | CLONE_SIGHAND | CLONE_FS | CLONE_FILES | CLONE_CHILD_CLEARTID;
+  args.child_tid = reinterpret_cast<std::uint64_t>(&runs);
+  args.stack = reinterpret_cast<std::uint64_t>(entry.second_stack.data());
+  args.stack_size = entry.second_stack.size();
+  void* const argument = const_cast<Entry*>(&entry);
+  const bool alone = raw_clone_sharing_memory(args, make_view, argument) < 0;
+  if (alone) view::apply(*entry.plan->view, entry.late, child);
+  child.must(::unshare(CLONE_NEWNET) == 0, "net: make a namespace");
+  while (!alone && runs != 0)
+    ::syscall(SYS_futex, &runs, FUTEX_WAIT, 1, nullptr, nullptr, 0);  // the kernel sets it
+}
+
 }  // namespace
 
 void PhaseClock::mark(const char* name) noexcept {
@@ -60,7 +89,10 @@ void enter(const Entry& entry) noexcept {
   if (plan.identity) identity::apply(*plan.identity, entry.jar_uid, child);
   clock.mark("identity");
 
-  if (plan.view) view::apply(*plan.view, entry.late, child);
+  if (plan.view && plan.net)
+    make_view_and_net(entry, child);
+  else if (plan.view)
+    view::apply(*plan.view, entry.late, child);
   clock.mark("view");
   // Beyond this point the host's files cannot be reached by path.
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "plan/plan.h"
 
@@ -34,6 +36,7 @@ struct Entry {
   int terminal_fd;     // the terminal that the guest is given, or -1
   PhaseClock* phases;
   net::Doors* doors;
+  std::span<std::byte> second_stack;  // of the thread that makes the view
 };
 
 [[noreturn]] void enter(const Entry& entry) noexcept;

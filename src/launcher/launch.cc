@@ -282,6 +282,9 @@ Status Jar::launch(const Plan& plan, const Command* first, const broker::OnEvent
   Trees trees(plan.view ? plan.view->ops.size() : 0);
   if (other_uid_ && plan.view) TRY(trees.open(*plan.view));
 
+  using Stack = std::array<std::byte, 64 << 10>;
+  auto stack = std::make_unique_for_overwrite<Stack>();
+  auto second_stack = std::make_unique_for_overwrite<Stack>();
   net::Doors doors;
   Entry entry{.plan = &plan,
               .late = {.trees = trees.slots(), .user = {}, .group = {}},
@@ -295,11 +298,11 @@ Status Jar::launch(const Plan& plan, const Command* first, const broker::OnEvent
               .init_fd = TRY(init_program()),
               .terminal_fd = terminal.get(),
               .phases = phases_.get(),
-              .doors = &doors};
-  using Stack = std::array<std::byte, 64 << 10>;
-  auto stack = std::make_unique_for_overwrite<Stack>();
+              .doors = &doors,
+              .second_stack = *second_stack};
   clone_args args{};
   args.flags = plan.clone_flags() | CLONE_PIDFD;
+  if (plan.view) args.flags &= ~std::uint64_t{CLONE_NEWNET};  // made beside the view
   int pidfd = -1;
   args.pidfd = reinterpret_cast<std::uint64_t>(&pidfd);
   args.stack = reinterpret_cast<std::uint64_t>(stack->data());
