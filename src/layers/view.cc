@@ -77,29 +77,18 @@ class Builder {
     }
   }
 
+  // A new root, or the host's, of which this namespace has a copy already.
   void make_root() noexcept {
-    const char* staging = plan_.staging.c_str();
-    int host_root = -1;
     if (plan_.whole_root) {
-      host_root = open_tree(AT_FDCWD, "/", AT_RECURSIVE);
-      child_.must(host_root >= 0, "view: open_tree /");
+      limit_root();
+      make_base("/proc");  // which the guest's own covers
+      child_.must(::chdir("/") == 0, "view: enter root");
+      return;
     }
-    child_.must(
-        ::mount("tmpfs", staging, "tmpfs", MS_NOSUID | MS_NODEV, plan_.tmpfs_options.c_str()) == 0,
-        "view: mount tmpfs");
-    base_fd_ = ::open(staging, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    child_.must(base_fd_ >= 0, "view: open tmpfs");
+    make_base(plan_.staging.c_str());
     child_.must(::mkdirat(base_fd_, "root", 0755) == 0, "view: mkdir root");
-    child_.must(::mkdirat(base_fd_, "hidden", 0) == 0, "view: mkdir hidden");
-    Fd hidden(::openat(base_fd_, "hidden-file", O_CREAT | O_WRONLY | O_CLOEXEC, 0));
-    child_.must(bool(hidden), "view: make hidden-file");
-    Fd root(host_root >= 0 ? host_root : open_tree(base_fd_, "root", 0));
+    Fd root(open_tree(base_fd_, "root", 0));
     child_.must(bool(root), "view: open_tree root");
-    if (plan_.whole_root) {
-      std::uint64_t flags = plan_.keep_devices ? MOUNT_ATTR_NOSUID : kTreeFlags;
-      if (!plan_.root_writable) flags |= MOUNT_ATTR_RDONLY;
-      child_.must(set_flags(root.get(), flags, AT_RECURSIVE), "view: limit root");
-    }
     child_.must(move_to(root.get(), base_fd_, "root", 0), "view: mount root");
     child_.must(::fchdir(root.get()) == 0, "view: enter root");
   }
@@ -159,13 +148,37 @@ class Builder {
 
   // Beyond this point the host's files cannot be reached by path.
   void become_root() noexcept {
+    ::close(base_fd_);
+    if (plan_.whole_root) return;
     child_.must(::syscall(SYS_pivot_root, ".", ".") == 0, "view: pivot_root");
     child_.must(::umount2(".", MNT_DETACH) == 0, "view: leave the host's root");
     child_.must(::chdir("/") == 0, "view: chdir /");
-    ::close(base_fd_);
   }
 
  private:
+  void limit_root() noexcept {
+    mount_attr attr{.attr_set = plan_.keep_devices ? MOUNT_ATTR_NOSUID : kTreeFlags,
+                    .attr_clr = 0,
+                    .propagation = 0,
+                    .userns_fd = 0};
+    if (!plan_.root_writable) attr.attr_set |= MOUNT_ATTR_RDONLY;
+    child_.must(
+        ::syscall(SYS_mount_setattr, AT_FDCWD, "/", AT_RECURSIVE, &attr, sizeof attr) == 0,
+        "view: limit root");
+  }
+
+  // Where the files are that cover others.
+  void make_base(const char* staging) noexcept {
+    child_.must(
+        ::mount("tmpfs", staging, "tmpfs", MS_NOSUID | MS_NODEV, plan_.tmpfs_options.c_str()) == 0,
+        "view: mount tmpfs");
+    base_fd_ = ::open(staging, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    child_.must(base_fd_ >= 0, "view: open tmpfs");
+    child_.must(::mkdirat(base_fd_, "hidden", 0) == 0, "view: mkdir hidden");
+    Fd hidden(::openat(base_fd_, "hidden-file", O_CREAT | O_WRONLY | O_CLOEXEC, 0));
+    child_.must(bool(hidden), "view: make hidden-file");
+  }
+
   void attach(int mount_fd, const Op& op) noexcept {
     const char* target = op.target.c_str();
     if (!op.in_tree) {

@@ -34,6 +34,7 @@ class Exceptions {
     }
     if (traced->path == home_ && from == "profile") return {};
     TRY(refuse_root(traced->path, from));
+    TRY(refuse_proc(traced->path, from));
     TRY(keep_links(*traced, from));
     TRY(take_away(traced->path, traced->st, Access::hide, from));
     // A profile's are the system's, and too large to look for other names.
@@ -51,6 +52,7 @@ class Exceptions {
                       from + ": " + path + " does not exist and cannot be protected", err);
     }
     TRY(refuse_root(traced->path, from));
+    TRY(refuse_proc(traced->path, from));
     TRY(keep_links(*traced, from));
     TRY(take_away(traced->path, traced->st, Access::protect, from));
     return take_other_names_away(*traced, Access::protect, from);
@@ -83,6 +85,12 @@ class Exceptions {
   static Status refuse_root(std::string_view path, const std::string& from) {
     if (path != "/") return {};
     return fail(from + ": / is the whole file system", 0, "name what is meant in it");
+  }
+
+  static Status refuse_proc(std::string_view path, const std::string& from) {
+    if (!is_below(path, "/proc")) return {};
+    return fail(from + ": " + std::string(path) + " cannot be taken away: /proc is the guest's own",
+                0, "its processes are all it sees there, and what is dangerous is locked");
   }
 
   // One of the paths at which the guest sees something of the host.

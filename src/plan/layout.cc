@@ -182,7 +182,10 @@ class Builder {
       if (grant.access == Access::write) TRY(make_missing(grant.path, grant.from));
       Result<Traced> traced = tracer_.trace(grant.path);
       if (traced && TRY(is_shown_as_root(grant.from, traced->path, grant.access))) continue;
-      if (traced)
+      if (traced && options_.view && is_below(traced->path, "/proc"))
+        layout_.warnings.push_back(grant.from + ": " + grant.path +
+                                   " is not the host's: the guest has a /proc of its own");
+      else if (traced)
         TRY(add(grant.path, grant.access, grant.from, Asked::by_name));
       else
         TRY(complain(layout_, policy_, grant.from + ": " + grant.path + " cannot be opened",

@@ -62,6 +62,17 @@ def test_all_of_the_root_is_refused_in_words(plain, flags):
     assert "view:" not in run.stderr, run
 
 
+@pytest.mark.parametrize("profile", ["open", "developer", "restricted"])
+def test_proc_is_the_guests_own(plain, profile):
+    for flag in ("--hide=/proc/cpuinfo", "--protect=/proc/sys/vm"):
+        run = plain.run(["true"], policy=[f"--profile={profile}", flag])
+        assert run.exit == jars.OWN_FAILURE and "/proc is the guest's own" in run.stderr, run
+    for flag in ("--extra-read=/proc", "--extra-write=/proc/sys"):
+        run = plain.run(["cat", "/proc/1/comm"], policy=[f"--profile={profile}", flag])
+        assert run.exit == 0 and "the guest has a /proc of its own" in run.stderr, run
+        assert run.stdout == "memfd:belljar-i\n", run
+
+
 def test_the_root_is_a_workdir_where_all_is_shown(plain):
     run = plain.run(["pwd"], policy=["--profile=open", "--deny-write", "-C", "/"])
     assert (run.exit, run.stdout, run.stderr) == (0, "/\n", ""), run
