@@ -147,6 +147,22 @@ TEST_F(Warmed, forks_and_spawned_processes_can_signal_one_another) {
   EXPECT_EQ(worker.ask("answer = seen"), "[1]");
 }
 
+TEST_F(Warmed, what_runs_beside_a_fork_cannot_look_into_it) {
+  Warm warm = must_warm();
+  Started session = must_open(warm);
+  const Worker worker = must_fork(warm, session);
+  const std::string proc = "/proc/" + std::to_string(worker.forked.pid_inside);
+  // The control: of itself a process can read all of that.
+  EXPECT_EQ(spawned(session, {"sh", "-c", "cat /proc/self/maps >&2 && ls /proc/self/root/. >&2 && "
+                                          "echo all"}),
+            "all\n");
+  for (const char* file : {"/maps", "/environ", "/root/.", "/cwd/."})
+    EXPECT_EQ(spawned(session, {"sh", "-c", "ls -d " + proc + " && (cat " + proc + file +
+                                                " >&2 || ls " + proc + file + " >&2 || echo no)"}),
+              proc + "\nno\n")
+        << file;
+}
+
 TEST_F(Warmed, init_signals_a_forks_group) {
   Warm warm = must_warm();
   Started session = must_open(warm);
