@@ -153,14 +153,16 @@ TEST_F(Warmed, what_runs_beside_a_fork_cannot_look_into_it) {
   const Worker worker = must_fork(warm, session);
   const std::string proc = "/proc/" + std::to_string(worker.forked.pid_inside);
   // The control: of itself a process can read all of that.
-  EXPECT_EQ(spawned(session, {"sh", "-c", "cat /proc/self/maps >&2 && ls /proc/self/root/. >&2 && "
-                                          "echo all"}),
+  EXPECT_EQ(spawned(session, {"sh", "-c",
+                              "cat /proc/self/maps >&2 && ls /proc/self/root/. >&2 && "
+                              "echo all"}),
             "all\n");
-  for (const char* file : {"/maps", "/environ", "/root/.", "/cwd/."})
-    EXPECT_EQ(spawned(session, {"sh", "-c", "ls -d " + proc + " && (cat " + proc + file +
-                                                " >&2 || ls " + proc + file + " >&2 || echo no)"}),
+  const std::string cat = "cat " + proc, list = "ls " + proc;
+  for (const std::string& look :
+       {cat + "/maps", cat + "/environ", list + "/root/.", list + "/cwd/."})
+    EXPECT_EQ(spawned(session, {"sh", "-c", "ls -d " + proc + " && " + look + " || echo no"}),
               proc + "\nno\n")
-        << file;
+        << look;
 }
 
 TEST_F(Warmed, init_signals_a_forks_group) {
