@@ -162,9 +162,8 @@ class Builder {
                     .propagation = 0,
                     .userns_fd = 0};
     if (!plan_.root_writable) attr.attr_set |= MOUNT_ATTR_RDONLY;
-    child_.must(
-        ::syscall(SYS_mount_setattr, AT_FDCWD, "/", AT_RECURSIVE, &attr, sizeof attr) == 0,
-        "view: limit root");
+    child_.must(::syscall(SYS_mount_setattr, AT_FDCWD, "/", AT_RECURSIVE, &attr, sizeof attr) == 0,
+                "view: limit root");
   }
 
   // Where the files are that cover others.
