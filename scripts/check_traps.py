@@ -8,7 +8,7 @@ RULES = [
     # (pattern, where it is allowed, reason)
     (r"(?<!\w)::open(at)?\((?!.*O_CLOEXEC)(?!.*/dev/null)", ("_test.cc",),
      "a descriptor leaked across exec is an escape: O_CLOEXEC"),
-    (r"\bunshare\((?!0\))", ("_test.cc",), "namespaces come from clone3; a probe uses SYS_unshare in a child"),
+    (r"\bunshare\((?!0\))", ("_test.cc",), "namespaces come from clone3; a child uses SYS_unshare"),
     (r"getenv\(", ("src/cli/", "_test.cc"), "only the command line reads the environment"),
     (r"\b(TODO|FIXME|XXX)\b", (), "say why, or do it"),
     (r"std::system\(|popen\(", (), "no shell of ours"),

@@ -62,7 +62,7 @@ void make_view_and_net(const Entry& entry, const Child& child) noexcept {
   void* const argument = const_cast<Entry*>(&entry);
   const bool alone = raw_clone_sharing_memory(args, make_view, argument) < 0;
   if (alone) view::apply(*entry.plan->view, entry.late, child);
-  child.must(::unshare(CLONE_NEWNET) == 0, "net: make a namespace");
+  child.must(::syscall(SYS_unshare, CLONE_NEWNET) == 0, "net: make a namespace");
   while (!alone && runs != 0)
     ::syscall(SYS_futex, &runs, FUTEX_WAIT, 1, nullptr, nullptr, 0);  // the kernel sets it
 }
