@@ -96,6 +96,8 @@ struct PythonResult : CallReport {
   std::vector<Representations> displays;
   std::vector<std::string> images;        // PNG in base64
   std::vector<std::string> video_frames;  // the same
+  // What a shell would say of a program: it asked to exit, or its interpreter has ended.
+  std::optional<int> exit_code;
 };
 
 enum class OutputStream { out, err };
@@ -104,6 +106,10 @@ using OnOutput = std::function<void(OutputStream, std::string_view)>;
 
 struct PythonCall {
   std::string code;
+  // Of a script: its path as the guest sees it, which is `__file__` and whose folder is
+  // searched for modules; and what follows it in `sys.argv`. Empty: a cell of a notebook.
+  std::string file;
+  std::vector<std::string> arguments;
   std::optional<std::chrono::milliseconds> timeout;
   std::vector<std::string> outputs;  // files to return even if they have not changed
   // A new file in the workdir, to which all output goes, both streams as they came. Ends

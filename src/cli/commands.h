@@ -72,6 +72,7 @@ inline constexpr FlagHelp kDoctorFlags[] = {
 
 inline constexpr FlagHelp kPythonFlags[] = {
     {"code", 'c', "CODE", "run this"},
+    {"python", 0, "PATH", "the interpreter: a name in the guest's PATH, or a path"},
     {"json", 0, "", "print the whole answer as JSON, at the end"},
 };
 
@@ -151,7 +152,7 @@ inline constexpr Subcommand kSubcommands[] = {
      .offer = Offer::task},
     {.name = "python",
      .alias = "",
-     .usage = "[FLAGS] [-c CODE | FILE | -]",
+     .usage = "[FLAGS] [-c CODE | FILE [ARGUMENTS] | -]",
      .purpose = "run Python in a session",
      .run = python,
      .accepts = Accepts::policy,

@@ -1,11 +1,11 @@
 #include "cli/images.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
 #include "base/file.h"
-#include "cli/output.h"
 #include "cli/session_loop.h"
 #include "session/report.h"
 
@@ -40,23 +40,21 @@ void draw(std::string_view png) {
 
 }  // namespace
 
-void ImageFolder::show(std::string_view png) {
+Status ImageFolder::show(std::string_view png) {
   const std::optional<std::string> bytes = session::from_base64(png);
-  if (!bytes || !bytes->starts_with("\x89PNG")) return;  // the guest says so, and it is none
+  if (!bytes || !bytes->starts_with("\x89PNG")) return {};  // the guest says so, and it is none
   if (shows_images()) draw(png);
   if (folder_.empty()) {
-    folder_ = "/tmp/belljar-images-XXXXXX";
-    if (::mkdtemp(folder_.data()) == nullptr) {
-      print_error({.what = "make a folder for pictures", .err = errno, .hint = {}});
-      folder_.clear();
-      return;
-    }
+    std::string folder = "/tmp/belljar-images-XXXXXX";
+    if (::mkdtemp(folder.data()) == nullptr) return fail("make a folder for pictures", errno);
+    folder_ = folder;
   }
   const std::string path = folder_ + "/" + std::to_string(++count_) + ".png";
-  if (Status written = write_text(path, *bytes); !written)
-    print_error(written.error());
-  else
-    write_all(1, "[picture: " + path + "]\n");
+  const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file) return fail("make " + path, errno);
+  if (!write_all(file.get(), *bytes)) return fail("write " + path, errno);
+  write_all(1, "[picture: " + path + "]\n");
+  return {};
 }
 
 }  // namespace belljar::cli

@@ -5,12 +5,14 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
+
 namespace belljar::cli {
 
 class ImageFolder {
  public:
   // `png` is base64.
-  void show(std::string_view png);
+  Status show(std::string_view png);
 
  private:
   std::string folder_;  // made for the first one, and left to the person

@@ -1,8 +1,10 @@
 #include "cli/prompt.h"
 
 #include <editline/readline.h>
+#include <langinfo.h>
 #include <sys/stat.h>
 
+#include <clocale>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -117,6 +119,12 @@ bool is_unfinished_python(std::string_view code) {
 }
 
 Prompt::Prompt(const std::string& history_name) : history_file_(history_path(history_name)) {
+  // The library reads characters, not bytes, in the encoding of the locale.
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): one thread here
+  if (std::setlocale(LC_CTYPE, "") == nullptr ||
+      std::string_view(::nl_langinfo(CODESET)) != "UTF-8")
+    std::setlocale(LC_CTYPE, "C.UTF-8");  // NOLINT(concurrency-mt-unsafe)
+  ::rl_bind_key('\t', ::rl_insert);       // it indents
   ::using_history();
   ::stifle_history(kHistoryLines);
   ::read_history(history_file_.c_str());  // if it cannot be read, it begins empty

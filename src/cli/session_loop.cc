@@ -11,24 +11,36 @@ namespace belljar::cli {
 namespace {
 
 constexpr const char* kSession = "terminal";
+constexpr std::chrono::hours kForEver{24 * 3650};
 
 SessionSettings settings_of(const Loaded& loaded) {
   SessionSettings settings = loaded.session;
   // A person works on the folder they are in.
   settings.workdir = loaded.policy.files.workdir;
-  if (const auto timeout = loaded.policy.limits.timeout)
-    settings.python_timeout = settings.shell_timeout = settings.max_timeout = *timeout;
+  // Nor does a program that they run end by itself.
+  settings.python_timeout = settings.shell_timeout = settings.max_timeout =
+      loaded.policy.limits.timeout.value_or(kForEver);
+  // Nothing would be forked from a warm interpreter but the one that starts now.
+  settings.preload = {};
   return settings;
 }
 
 }  // namespace
 
-void write_all(int fd, std::string_view bytes) {
+bool write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     ssize_t n = retry([&] { return ::write(fd, bytes.data(), bytes.size()); });
-    if (n <= 0) return;  // nobody reads any more; the exit code still tells
+    if (n <= 0) return false;
     bytes.remove_prefix(static_cast<std::size_t>(n));
   }
+  return true;
+}
+
+void print_notes(const CallReport& report, const Policy& policy) {
+  if (report.status == CallStatus::timeout && policy.limits.timeout)
+    print_warning("ended after " + std::to_string(policy.limits.timeout->count()) +
+                  " ms (--timeout changes it)");
+  for (const std::string& note : report.notes) print_warning(note);
 }
 
 TerminalSession::TerminalSession() : interrupt_(loop_, SIGINT) {}
@@ -76,8 +88,8 @@ Result<T> TerminalSession::wait_for(Async<Result<T>> call) {
   return std::move(*result);
 }
 
-Result<PythonResult> TerminalSession::python(std::string code) {
-  PythonCall call{.code = std::move(code), .timeout = {}, .outputs = {}, .on_output = printer()};
+Result<PythonResult> TerminalSession::python(PythonCall call) {
+  call.on_output = printer();
   return wait_for(engine_->python(kSession, std::move(call)));
 }
 

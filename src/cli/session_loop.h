@@ -15,7 +15,7 @@ class TerminalSession {
   static Result<std::unique_ptr<TerminalSession>> start(const Loaded& loaded);
 
   // Each blocks until its answer is there. Ctrl-C asks the call to stop.
-  Result<PythonResult> python(std::string code);
+  Result<PythonResult> python(PythonCall call);
   Result<ShellResult> shell(std::vector<std::string> commands);
 
   // Whether output is printed as it comes; else it is only in the answer.
@@ -35,7 +35,10 @@ class TerminalSession {
   bool streaming_ = true;
 };
 
-// All of it, or as much as somebody reads.
-void write_all(int fd, std::string_view bytes);
+// All of it; false: as much as somebody reads, or as there is room for.
+bool write_all(int fd, std::string_view bytes);
+
+// The words of a call's report for a person who ran it from the command line.
+void print_notes(const CallReport& report, const Policy& policy);
 
 }  // namespace belljar::cli

@@ -18,8 +18,7 @@ Result<int> run_commands(const Loaded& loaded, std::vector<std::string> commands
   session->set_streaming(!json);
   const ShellResult result = TRY(session->shell(std::move(commands)));
   if (json) write_all(1, pretty(session::to_json(result)));
-  if (!json)
-    for (const std::string& note : result.notes) print_warning(note);
+  if (!json) print_notes(result, loaded.policy);
   return result.exit_code;
 }
 

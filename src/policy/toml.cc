@@ -354,7 +354,8 @@ class Reader {
       const SessionKey* key = find_session_key(at);
       if (key == nullptr) return unknown_session_key(at);
       std::vector<std::string>& texts = config_.session.values[std::string(at.str())];
-      if (const auto* integer = node.as_integer(); integer != nullptr && key->kind != Kind::names)
+      const bool is_number = key->kind == Kind::count || key->kind == Kind::duration;
+      if (const auto* integer = node.as_integer(); integer != nullptr && is_number)
         texts.push_back(std::to_string(integer->get()));
       else
         for (Text& text : TRY(strings_in(at, node, expected(key->kind))))

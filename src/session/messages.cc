@@ -67,7 +67,8 @@ Done parse_done(const json::object& object) {
             .exception = {},
             .result = {},
             .result_type = {},
-            .result_data = {}};
+            .result_data = {},
+            .exit_code = {}};
   if (const json::object* exception = part(object, "exception"))
     done.exception = Exception{.type = text(*exception, "type"),
                                .message = text(*exception, "message"),
@@ -77,6 +78,9 @@ Done parse_done(const json::object& object) {
     done.result_type = text(*result, "type");
     done.result_data = representations(*result);
   }
+  const json::value* exit_code = find(object, "exit_code");
+  if (exit_code != nullptr && exit_code->is_int64())
+    done.exit_code = static_cast<int>(exit_code->get_int64() & 0xff);
   return done;
 }
 
@@ -121,8 +125,13 @@ std::string setup_request(std::size_t max_frame, std::string_view display) {
                                       {"max_video_frames", kMaxVideoFrames}});
 }
 
-std::string execute_request(std::uint64_t id, std::string_view code) {
-  return json::serialize(json::object{{"op", "execute"}, {"id", id}, {"code", code}});
+std::string execute_request(std::uint64_t id, const PythonCall& call) {
+  json::object request{{"op", "execute"}, {"id", id}, {"code", call.code}};
+  if (!call.file.empty()) {
+    request["file"] = call.file;
+    request["arguments"] = json::value_from(call.arguments);
+  }
+  return json::serialize(request);
 }
 
 }  // namespace belljar::session

@@ -27,6 +27,7 @@ struct Done {
   std::optional<std::string> result;
   std::string result_type;
   Representations result_data;
+  std::optional<int> exit_code;
 };
 
 using Message = std::variant<Ready, Display, Done>;
@@ -40,6 +41,6 @@ std::optional<Message> parse_message(std::string_view json);
 
 // `display`: the text of worker_display.py, where the worker does not have it yet.
 std::string setup_request(std::size_t max_frame, std::string_view display);
-std::string execute_request(std::uint64_t id, std::string_view code);
+std::string execute_request(std::uint64_t id, const PythonCall& call);
 
 }  // namespace belljar::session

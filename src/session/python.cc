@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <csignal>
+#include <filesystem>
 
 #include "base/syscall.h"
 #include "session/sources.h"
@@ -45,12 +46,15 @@ constexpr const char* kBoot =
     "scope['main'](3)\n";
 
 Error not_started(const std::string& python, int err) {
-  return {.what = "start " + python + " in the jar",
-          .err = err,
-          .hint = err == ENOENT
-                      ? "install Python 3, or name one that the policy lets the guest read "
-                        "(python in [session])"
-                      : ""};
+  Error error{.what = "start " + python + " in the jar", .err = err, .hint = {}};
+  if (err != ENOENT) return error;
+  const std::filesystem::path path = python;
+  error.hint = path.is_absolute() && std::filesystem::exists(path)
+                   ? "it is there, but the guest does not see it: --extra-read=" +
+                         path.parent_path().parent_path().string() + " shows it"
+                   : "install Python 3, or name one that the policy lets the guest read "
+                     "(python in [session])";
+  return error;
 }
 
 Result<std::shared_ptr<Process>> spawn(AsyncJar& jar, const std::string& python, int control_fd,
@@ -253,7 +257,7 @@ Async<PythonResult> PythonWorker::execute(const PythonCall& call, milliseconds t
   asked_to_stop_ = false;
   capture_->begin_call(max_output_, call.on_output);
   const bool idle = outbox_.empty();
-  send(frame(execute_request(call_.id, call.code)));
+  send(frame(execute_request(call_.id, call)));
   if (idle) begin(jar_->loop(), write(shared_from_this()));
   Running running{.jar = *jar_,
                   .process = *process_,
@@ -291,8 +295,11 @@ void PythonWorker::finish(PythonResult& result, const Stopped& stopped) const {
     result.result = call_.done->result;
     result.result_type = call_.done->result_type;
     result.result_data = call_.done->result_data;
+    result.exit_code = call_.done->exit_code;
     return;
   }
+  if (const auto status = process_->status)
+    result.exit_code = WIFSIGNALED(*status) ? 128 + WTERMSIG(*status) : WEXITSTATUS(*status);
   result.state_lost = true;
   tell_limit(result, *jar_);
   if (!stopped.killed && !jar_->ended_by()) result.notes.push_back(how_it_ended());

@@ -108,6 +108,8 @@ json::object to_json(const PythonResult& result) {
   object["displays"] = std::move(displays);
   object["images"] = strings(result.images);
   object["video_frames"] = strings(result.video_frames);
+  object["exit_code"] = nullptr;
+  if (result.exit_code) object["exit_code"] = *result.exit_code;
   return object;
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kStartTime{30'000};
+constexpr milliseconds kStartTime{15'000};
 constexpr std::size_t kMaxAnswer = 64 << 10;
 // dash drops what it has read ahead when a command has an error, and with it the line that
 // makes it answer. So each read gives it one line at most; and shells read so much at once.

@@ -114,7 +114,7 @@ set_traceback = BaseException.__dict__["__traceback__"].__set__
 get_exit_code = SystemExit.__dict__["code"].__get__
 
 
-def trimmed(traceback):
+def trimmed(traceback, sources):
     """A traceback without the worker's frames, nor an event loop's before the guest's first."""
     entries = []
     while traceback is not None:
@@ -122,21 +122,21 @@ def trimmed(traceback):
         if around is not OWN and around is not CALL.__globals__:
             entries.append(traceback)
         traceback = traceback.tb_next
-    cells = (at for at, one in enumerate(entries) if one.tb_frame.f_code.co_filename.startswith("<cell "))
+    cells = (at for at, one in enumerate(entries) if one.tb_frame.f_code.co_filename in sources)
     rest = None
     for one in reversed(entries[next(cells, 0) :]):
         rest = TracebackType(rest, one.tb_frame, one.tb_lasti, one.tb_lineno)
     return rest
 
 
-def trim(error):
+def trim(error, sources):
     """Trims an exception and those that it came from."""
     found, waiting = {}, [error]
     while waiting and len(found) < 1000:
         one = waiting.pop()
         if one is not None and id(one) not in found:
             found[id(one)] = one
-            set_traceback(one, trimmed(get_traceback(one)))
+            set_traceback(one, trimmed(get_traceback(one), sources))
             waiting += get_cause(one), get_context(one)
 
 
@@ -387,12 +387,14 @@ class Worker:
 
     # ------------------------------------------------------------ a call
 
-    def execute(self, code):
+    def execute(self, code, file, arguments):
         """Runs a call's code; returns the rest of its answer."""
-        value = error = result = exception = None
+        value = error = result = exception = code_of_exit = None
         try:
             self.enter()
-            self.attempt(code, "<cell %d>" % self.call_id)
+            if file is not None:
+                self.become_script(file, arguments)
+            self.attempt(code, file or "<cell %d>" % self.call_id)
             value, error = self.outcome
         except BaseException as failure:  # of a guest's tracer or signal handler, in our frames
             error = failure
@@ -407,10 +409,19 @@ class Worker:
             except BaseException as failure:
                 error = failure
         self.display.show_rest()
+        if error is not None and issubclass(type(error), SystemExit):
+            code_of_exit = exit_code(error) & 255
         if error is not None and exit_code(error) != 0:
             result, exception = None, self.explain(error)
         value = error = None  # an exception's frames lead back to this one, and would keep each other
-        return {"status": "error" if exception else "success", "result": result, "exception": exception}
+        status = "error" if exception else "success"
+        return {"status": status, "result": result, "exception": exception, "exit_code": code_of_exit}
+
+    def become_script(self, file, arguments):
+        """What a script finds that is run by its name."""
+        self.names["__file__"] = file
+        sys.argv[:] = [file] + arguments
+        sys.path[:1] = [file.rpartition("/")[0]]
 
     def enter(self):
         self.running = True
@@ -517,7 +528,7 @@ class Worker:
             message = None
         message = clip(unprintable(error) if message is None else message, self.max_repr)
         try:
-            trim(error)
+            trim(error, self.sources)
             OWN["linecache"].cache.update(self.sources)
             shown = plain(self.guest(as_python_shows, error))
         except BaseException:
@@ -606,7 +617,7 @@ class Worker:
     def answer(self, request):
         self.call_id, self.interrupted = request["id"], False
         try:
-            rest = self.execute(request["code"])
+            rest = self.execute(request["code"], request.get("file"), request.get("arguments"))
         except BaseException as error:
             self.leave()
             rest = {"status": "error", "result": None, "exception": self.explain(error)}
