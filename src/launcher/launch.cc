@@ -13,6 +13,7 @@
 
 #include <csignal>
 #include <cstddef>
+#include <thread>
 
 #include "base/child.h"
 #include "base/clone.h"
@@ -35,6 +36,10 @@ constexpr std::size_t kSendAhead = 64 << 10;
 
 // How long an init without a pid namespace has to end what it started.
 constexpr int kEndMs = 2000;
+
+// How long the kernel has to end a jar. It takes longer where a guest's call cannot be
+// interrupted, as on a file system that does not answer.
+constexpr int kKillMs = 5000;
 
 // The child must not run a handler of the caller's in the memory they share.
 class SignalsBlocked {
@@ -428,11 +433,16 @@ rusage Jar::end() {
     ::syscall(SYS_pidfd_send_signal, init_pidfd_.get(), SIGKILL, nullptr, 0);
   // Its end is the end of everything in its pid namespace, and the kernel waits
   // for that. ECHILD: the caller has reaped it, and what was used is not known.
-  ended_within(-1);
-  siginfo_t ignored{};
-  retry([&] {
-    return ::syscall(SYS_waitid, P_PIDFD, init_pidfd_.get(), &ignored, WEXITED | __WALL, &used);
-  });
+  auto reap = [](const Fd& pidfd, rusage* usage) {
+    siginfo_t ignored{};
+    retry([&] {
+      return ::syscall(SYS_waitid, P_PIDFD, pidfd.get(), &ignored, WEXITED | __WALL, usage);
+    });
+  };
+  if (ended_within(kKillMs))
+    reap(init_pidfd_, &used);
+  else  // nobody can hasten it, and the caller may have other jars to see to
+    std::thread([reap, pidfd = std::move(init_pidfd_)] { reap(pidfd, nullptr); }).detach();
   init_ = -1;
   init_pidfd_.reset();
   if (broker_) broker_->stop();

@@ -267,9 +267,9 @@ TEST_P(EveryFilter, has_no_calls_newer_than_its_tables) {
 
 // ---- arguments -------------------------------------------------------------
 
-TEST_P(EveryFilter, refuses_new_namespaces_by_clone) {
+TEST_P(EveryFilter, refuses_new_namespaces_and_siblings_by_clone) {
   for (std::uint64_t flag : Values{CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
-                                   CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET}) {
+                                   CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET, CLONE_PARENT}) {
     expect_low_halves("clone", {flag}, refused(EPERM));
     expect_low_halves("clone", {flag | CLONE_VM | CLONE_VFORK | SIGCHLD}, refused(EPERM));
   }

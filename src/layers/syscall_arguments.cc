@@ -61,7 +61,9 @@ constexpr Refusal kRefusals[] = {
     // console, line disciplines (kernel modules on demand, a history of bugs), and
     // TIOCEXCL, after which nobody else can open the terminal, long after the guest.
     {"ioctl", EPERM, {is_one_of(1, {TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD, TIOCEXCL})}},
-    {"clone", EPERM, {has_any_bit(0, kNamespaces)}},
+    // A child of the parent's is one that the parent does not know of, and would not reap: the
+    // jar that it is in could not end.
+    {"clone", EPERM, {has_any_bit(0, kNamespaces | CLONE_PARENT)}},
 
     {"open", EPERM, {has_any_bit(1, kCreates), has_any_bit(2, kSetId)}},
     {"creat", EPERM, {has_any_bit(1, kSetId)}},

@@ -150,6 +150,32 @@ def forged(n, **more):
 """
 N = 3  # the number of the attack's call: tools, before, attack
 
+# Keys that fall into one bucket of the engine's JSON parser, whatever its salt: FNV-1a of bytes below
+# 16 touches only low bits that are known, and the table has as many buckets as there are keys.
+COLLIDE = """
+import itertools
+count = 1 << 16
+prime, back = 435, pow(435, -1, count)
+ends = {0: ()}
+for _ in range(5):
+    further = {}
+    for state, end in ends.items():
+        before = state * back & count - 1
+        for byte in range(16): further.setdefault(before ^ byte, (byte,) + end)
+    ends = further
+keys = []
+for begin in itertools.product(range(16), repeat=5):
+    state = 5
+    for byte in begin: state = (byte ^ state) * prime & count - 1
+    if state in ends: keys.append(''.join('\\\\u%04x' % byte for byte in begin + ends[state]))
+    if len(keys) == count: break
+body = ('{' + ','.join('"%s":0' % key for key in keys) + '}').encode()
+"""
+SIBLING = """
+clone = 56 if os.uname().machine == 'x86_64' else 220
+if ctypes.CDLL(None).syscall(clone, 0x8000 | 17, 0, 0, 0, 0) == 0: os._exit(0)  # CLONE_PARENT
+"""
+
 
 PYTHON = [
     # -- frames
@@ -178,6 +204,8 @@ PYTHON = [
     Attack("flood-of-displays", f"data = frame(dict(op='display', id={N}, data={{'text/plain': 'x' * 100_000}}))\nwhile True: send(data)", once=True),
     Attack("empty-video-frames", f"data = frame(dict(op='display', id={N}, video_frames=[''] * 4_000_000))\nwhile True: send(data)", once=True),
     Attack("display-with-many-keys", f"data = frame(dict(op='display', id={N}, data={{str(i): '' for i in range(1_000_000)}}))\nwhile True: send(data)", once=True),
+    Attack("keys-of-one-hash", COLLIDE + "data = frame(body)\nwhile True: send(data)", time_ms=4000 * SLOWER, once=True),
+    Attack("a-child-of-the-workers-parent", SIBLING, once=True),
     Attack("same-key-again-and-again", f"send(frame(b'{{\"op\":\"display\",\"id\":{N},' + b'\"data\":{{}},' * 1_000_000 + b'\"x\":1}}'))", once=True),
     Attack("images-that-are-none", f"send(frame(dict(op='display', id={N}, data={{'image/png': '<not base64>\\0'}})))", once=True),
     # -- the socket

@@ -103,6 +103,16 @@ def test_reset_gives_another_warm_one(box):
     assert answer.result == "False" and answer.started == "warm"
 
 
+def test_it_cannot_leave_a_child_to_the_interpreter_it_was_forked_from(engine):
+    """Which would never wait for it, and the jar could not end."""
+    box = engine.box()
+    code = "clone = 56 if os.uname().machine == 'x86_64' else 220\nctypes.CDLL(None).syscall(clone, 0x8000 | 17, 0, 0, 0, 0)"
+    assert box.value("import ctypes, os\n" + code) == "-1"  # CLONE_PARENT
+    began = time.monotonic()
+    box.close()
+    assert time.monotonic() - began < SOON
+
+
 def test_no_descriptor_of_others_is_there(box):
     code = (
         "import os\n"
