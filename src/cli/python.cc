@@ -75,20 +75,21 @@ Result<Request> parse(const Arguments& arguments) {
 bool asked_to_exit(const PythonResult& result) { return result.exit_code && !result.state_lost; }
 
 // As Python ends: silently with a number, with a text on stderr and 1.
-void print_exception(const PythonResult& result) {
+void print_exception(TerminalSession& session, const PythonResult& result) {
   if (!result.exception) return;
   const std::string& message = result.exception->message;
   if (!asked_to_exit(result))
-    write_all(2, result.exception->traceback);
+    session.print(OutputStream::err, result.exception->traceback);
   else if (message.find_first_not_of("-0123456789") != message.npos)
-    write_all(2, message + "\n");
+    session.print(OutputStream::err, message + "\n");
 }
 
 // What has not been printed while it came.
-Status print_result(const PythonResult& result, const Policy& policy, ImageFolder& images) {
-  if (result.result) write_all(1, *result.result + "\n");
+Status print_result(TerminalSession& session, const PythonResult& result, const Policy& policy,
+                    ImageFolder& images) {
+  if (result.result) session.print(OutputStream::out, *result.result + "\n");
   for (const std::string& image : result.images) TRY(images.show(image));
-  print_exception(result);
+  print_exception(session, result);
   print_notes(result, policy);
   return {};
 }
@@ -107,7 +108,7 @@ Result<int> converse(TerminalSession& session, const Policy& policy) {
     PythonCall call;
     call.code = std::move(*code);
     const PythonResult result = TRY(session.python(std::move(call)));
-    TRY(print_result(result, policy, images));
+    TRY(print_result(session, result, policy, images));
     if (asked_to_exit(result)) return *result.exit_code;
   }
   return 0;
@@ -126,7 +127,7 @@ Result<int> run_python(const Arguments& arguments) {
   }
   if (!request.call->file.empty()) result.result.reset();  // a script prints what it prints
   ImageFolder images;
-  TRY(print_result(result, policy, images));
+  TRY(print_result(*session, result, policy, images));
   return exit_code(result);
 }
 

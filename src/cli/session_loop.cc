@@ -64,15 +64,18 @@ void TerminalSession::listen_for_interrupt() {
 }
 
 OnOutput TerminalSession::printer() {
+  out_ = err_ = {};
   if (!streaming_) return {};
-  return [this](OutputStream stream, std::string_view bytes) {
-    const int fd = stream == OutputStream::out ? 1 : 2;
-    TerminalFilter& filter = stream == OutputStream::out ? out_ : err_;
-    if (::isatty(fd) != 0)
-      write_all(fd, filter.pass(bytes));
-    else
-      write_all(fd, bytes);
-  };
+  return [this](OutputStream stream, std::string_view bytes) { print(stream, bytes); };
+}
+
+void TerminalSession::print(OutputStream stream, std::string_view bytes) {
+  const int fd = stream == OutputStream::out ? 1 : 2;
+  TerminalFilter& filter = stream == OutputStream::out ? out_ : err_;
+  if (::isatty(fd) != 0)
+    write_all(fd, filter.pass(bytes));
+  else
+    write_all(fd, bytes);
 }
 
 template <class T>

@@ -18,6 +18,9 @@ class TerminalSession {
   Result<PythonResult> python(PythonCall call);
   Result<ShellResult> shell(std::vector<std::string> commands);
 
+  // What a guest made, to stdout or stderr, as a terminal may have it.
+  void print(OutputStream stream, std::string_view bytes);
+
   // Whether output is printed as it comes; else it is only in the answer.
   void set_streaming(bool streaming) { streaming_ = streaming; }
 

@@ -30,8 +30,12 @@ std::string TerminalFilter::pass(std::string_view bytes) {
   return out;
 }
 
-// U+0080 to U+009F begin with C2 in UTF-8, and terminals obey them like ESC and a letter.
+// U+0080 to U+009F begin with C2 in UTF-8, and terminals obey them like ESC and a letter;
+// some obey the second byte alone.
 void TerminalFilter::step_text(unsigned char byte, std::string& out) {
+  const bool follows = byte >= 0x80 && byte < 0xc0;
+  if (follows && missing_ == 0) return;
+  missing_ = follows ? missing_ - 1 : byte >= 0xf0 ? 3 : byte >= 0xe0 ? 2 : byte >= 0xc2 ? 1 : 0;
   const bool after_c2 = std::exchange(after_c2_, byte == 0xc2);
   if (byte == 0xc2) return;  // with the next one
   if (after_c2 && byte >= 0x80 && byte < 0xa0) return;
@@ -67,7 +71,8 @@ void TerminalFilter::step(unsigned char byte, std::string& out) {
         out.append("\x1b[").append(control_).push_back(static_cast<char>(byte));
       return;
     case State::string:
-      if (byte == '\a') state_ = State::text;
+      // A line ends it too: the terminal has not seen its beginning.
+      if (byte == '\a' || byte == '\n') state_ = State::text;
       if (byte == kEscape) state_ = State::string_escape;
       return;
     case State::string_escape:

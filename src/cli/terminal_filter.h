@@ -29,6 +29,7 @@ class TerminalFilter {
 
   State state_ = State::text;
   bool after_c2_ = false;
+  int missing_ = 0;  // bytes of a character
   std::string control_;
 };
 

@@ -28,10 +28,22 @@ TEST(TerminalFilter, stops_what_changes_more_than_the_picture) {
   EXPECT_EQ(filtered("a\xc2\x9b"
                      "31mb"),
             "a31mb");  // the one-byte form of ESC [
+  EXPECT_EQ(filtered("a\x9b\x9d"
+                     "0;xb"),
+            "a0;xb");  // the same, as some terminals know it
   EXPECT_EQ(filtered(std::string("a\0\x0e\x7f"
                                  "b",
                                  5)),
             "ab");
+}
+
+TEST(TerminalFilter, passes_characters_of_any_length) {
+  for (std::string_view text : {"é€😀", "ÀÿĀߟ", "\xc2\xa0\xc2\xbf"})
+    EXPECT_EQ(filtered(text), text);
+}
+
+TEST(TerminalFilter, loses_no_more_than_a_line) {
+  EXPECT_EQ(filtered("a\x1b]0;never ended\nb\n"), "ab\n");
 }
 
 TEST(TerminalFilter, knows_sequences_that_come_in_pieces) {

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import pty
 import re
 import select
+import shutil
 import subprocess
 import time
 
@@ -18,6 +20,8 @@ import pytest
 def in_a_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (tmp_path / "config/belljar").mkdir(parents=True)
 
 
 def belljar(*words: str, **how) -> subprocess.CompletedProcess:
@@ -92,6 +96,74 @@ def test_json_has_everything():
     assert answer["schema_version"] == 1 and answer["status"] == "success"
     assert answer["result"] == "'ü'" and answer["result_type"] == "str"
     assert answer["files"] == [{"name": "new.txt", "size": 2, "mime": "text/plain", "text": "hi"}]
+
+
+SYSTEM_PYTHON = "--python=/usr/bin/python3"  # it has matplotlib
+
+
+def test_a_script_has_its_arguments_name_and_folder(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/helper.py").write_text("word = 'helped'\n")
+    (tmp_path / "sub/main.py").write_text("import sys, helper\nprint(sys.argv, __file__, __name__, helper.word)\n1 + 1\n")
+    run = belljar("python", "sub/main.py", "a", "--b")
+    assert run.stdout == "['sub/main.py', 'a', '--b'] sub/main.py __main__ helped\n", run
+    (tmp_path / "wrong.py").write_text("def f():\n    return 1 / 0\nf()\n")
+    run = belljar("python", "wrong.py")
+    assert run.returncode == 1 and 'File "wrong.py", line 2, in f' in run.stderr and "belljar" not in run.stderr, run
+
+
+@pytest.mark.parametrize(
+    "code, exit_code, says",
+    [
+        ("import sys; sys.exit(3)", 3, ""),
+        ("exit()", 0, ""),
+        ("import sys; sys.exit('in words')", 1, "in words\n"),
+        ("raise KeyError(1)", 1, "KeyError: 1\n"),
+        ("import os; os._exit(4)", 4, "exited with code 4"),
+        ("import os; os.kill(os.getpid(), 11)", 139, "killed by SIGSEGV"),
+    ],
+)
+def test_the_exit_code_is_the_programs_own(code, exit_code, says):
+    run = belljar("python", "-c", code)
+    assert run.returncode == exit_code and says in run.stderr and ("Traceback" in run.stderr) == ("KeyError" in code), run
+    answer = json.loads(belljar("python", "--json", "-c", code).stdout)
+    assert answer["exit_code"] == (None if "KeyError" in code else exit_code)
+
+
+def test_without_a_flag_there_is_no_timeout_and_with_one_it_is_said():
+    config = "[session]\npython_timeout = \"300ms\"\nmax_timeout = \"300ms\"\n"
+    (pathlib.Path(os.environ["XDG_CONFIG_HOME"]) / "belljar/config.toml").write_text(config)
+    assert belljar("python", "-c", "import time; time.sleep(1); print('done')").stdout == "done\n"
+    for run in (
+        belljar("python", "--timeout=300ms", "-c", "while True: pass"),
+        belljar("shell", "--timeout=300ms", "-c", "sleep 100"),
+    ):
+        assert run.returncode == 124 and "ended after 300 ms (--timeout changes it)" in run.stderr, run
+
+
+def test_pictures_are_files_whose_paths_are_shown():
+    plot = "import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show(); plt.plot([3]); None"
+    run = belljar("python", SYSTEM_PYTHON, "-c", plot)
+    paths = re.findall(r"\[picture: (/tmp/belljar-images-\w+/(\d)\.png)\]", run.stdout)
+    try:
+        assert [number for _, number in paths] == ["1", "2"] and run.returncode == 0, run
+        for path, _ in paths:
+            assert pathlib.Path(path).read_bytes().startswith(b"\x89PNG") and os.stat(path).st_mode & 0o777 == 0o600
+    finally:
+        for path, _ in paths:
+            shutil.rmtree(os.path.dirname(path), ignore_errors=True)
+
+
+def test_the_interpreter_can_be_named(tmp_path):
+    subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    run = belljar("python", "--python=venv/bin/python", "-c", "import sys; print(sys.prefix)")
+    assert run.stdout == f"{tmp_path}/venv\n", run
+    work = tmp_path / "work"
+    work.mkdir()
+    run = belljar("python", "--profile=restricted", f"--python={tmp_path}/venv/bin/python", "-c", "1", cwd=work)
+    assert run.returncode == 125 and f"--extra-read={tmp_path}/venv shows it" in run.stderr, run
+    words = [f"--python={tmp_path}/venv/bin/python", f"--extra-read={tmp_path}/venv", "-c", "40 + 2"]
+    assert belljar("python", "--profile=restricted", *words, cwd=work).stdout == "42\n"
 
 
 def test_the_policy_holds(tmp_path):
@@ -173,6 +245,34 @@ def test_what_a_guest_prints_cannot_command_the_terminal():
     seen = terminal.expect("end\r\n>>> ")
     assert "\x1b[31mred\x1b[0mend" in seen and "\x1b]" not in seen and "\x1b[6n" not in seen
     assert terminal.finish() == 0
+
+
+def test_neither_can_a_value_or_an_exception():
+    person = Terminal("python")
+    person.expect(">>> ")
+    person.type("class T:\n    def __repr__(self): return 'a' + chr(27) + ']0;title' + chr(7) + chr(0x9b) + 'b'\n\nT()\n")
+    assert "\x1b]" not in person.expect("ab\r?\n")
+    person.type("raise ValueError('c' + chr(27) + ']52;c;aGk=' + chr(7) + 'd')\n")
+    assert "\x1b]" not in person.expect("ValueError: cd")
+    assert person.finish() == 0
+
+
+def test_what_is_typed_is_what_runs():
+    person = Terminal("python")
+    person.expect(">>> ")
+    person.type('print("ä€😀", len("ä€😀"))\n')
+    person.expect("ä€😀 3\r?\n")
+    person.type("if True:\n\tprint(6 * 7)\n\n")
+    person.expect("42")
+    assert person.finish() == 0
+
+
+@pytest.mark.parametrize("line, exit_code", [("exit()", 0), ("quit()", 0), ("import sys; sys.exit(5)", 5)])
+def test_the_person_can_leave_by_the_usual_words(line, exit_code):
+    person = Terminal("python")
+    person.expect(">>> ")
+    person.type(line + "\n")
+    assert person.exit_code() == exit_code
 
 
 def test_at_a_terminal_the_shell_is_an_ordinary_one():
