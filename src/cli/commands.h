@@ -157,12 +157,15 @@ inline constexpr Subcommand kSubcommands[] = {
      .run = python,
      .accepts = Accepts::policy,
      .flags = kPythonFlags,
-     .more = "The value of a last expression is shown, as in a notebook. Without code it asks for\n"
-             "it, statement by statement; ^C stops one, ^D ends.\n"
-             "\n"
-             "Examples\n"
-             "  belljar python -c '2 ** 100'\n"
-             "  belljar python --profile=restricted --json analysis.py\n",
+     .more =
+         "The value of a last expression is shown, as in a notebook; a FILE is run as a script.\n"
+         "Without code it asks for it, statement by statement; ^C stops one, ^D ends. Figures\n"
+         "become files in /tmp whose paths are shown. The code has no standard input: for a\n"
+         "program that reads some, belljar exec -- python3 FILE.\n"
+         "\n"
+         "Examples\n"
+         "  belljar python -c '2 ** 100'\n"
+         "  belljar python --profile=restricted --json analysis.py data.csv\n",
      .offer = Offer::file},
     {.name = "shell",
      .alias = "",

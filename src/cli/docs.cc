@@ -181,11 +181,16 @@ void add_hosts(std::string& text) {
 void add_session(std::string& text) {
   text +=
       "\n## Sessions\n\n"
-      "`[session]` in `belljar.toml` or your own `config.toml` says how `belljar python`, `belljar "
-      "shell` and servers run sessions. A project's own needs trust.\n\n"
-      "| key | meaning |\n|---|---|\n";
-  for (const SessionKey& key : session_keys())
-    text += "| " + code(key.name) + " | " + cell(key.help) + " |\n";
+      "`[session]` in `belljar.toml` or your own `~/.config/belljar/config.toml` says how servers "
+      "run sessions, and interpreter and shell of `belljar python` and `belljar shell`. A "
+      "project's "
+      "own needs trust.\n\n"
+      "| key | default | meaning |\n|---|---|---|\n";
+  for (const SessionKey& key : session_keys()) {
+    const std::string usual = default_text(key);
+    text += "| " + code(key.name) + " | " + (usual.empty() ? "" : code(usual)) + " | " +
+            cell(key.help) + " |\n";
+  }
 }
 
 // One row of a table that has a column for each profile.

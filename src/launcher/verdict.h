@@ -23,6 +23,8 @@ class LimitWatch {
   // CPU time counts anew from here, or from the last look or renewal, which costs nothing.
   void renew_cpu(Jar& jar);
   void renew_cpu_from_last_look();
+  // CPU time at the last look.
+  std::chrono::microseconds cpu_seen() const { return cpu_last_; }
   std::uint64_t peak_memory_kb() const { return peak_memory_kb_; }
   // The guest had as many processes and threads as it may, since CPU time was renewed, as
   // far as it was looked at.

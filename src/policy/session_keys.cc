@@ -56,6 +56,24 @@ const SessionKey* find_session_key(std::string_view name) {
   return found == std::end(kKeys) ? nullptr : found;
 }
 
+std::string default_text(const SessionKey& key) {
+  const SessionSettings usual;
+  if (const auto* text = std::get_if<std::string SessionSettings::*>(&key.target))
+    return (usual.*(*text)).empty() ? "" : '"' + usual.*(*text) + '"';
+  if (const auto* time = std::get_if<std::chrono::milliseconds SessionSettings::*>(&key.target)) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(usual.*(*time)).count();
+    return '"' + std::to_string(seconds) + "s\"";
+  }
+  if (const auto* count = std::get_if<std::size_t SessionSettings::*>(&key.target))
+    return std::to_string(usual.*(*count) / key.factor);
+  const auto* list = std::get_if<std::vector<std::string> SessionSettings::*>(&key.target);
+  if (list == nullptr) return {};  // a number that is optional
+  std::string text;
+  for (const std::string& one : usual.*(*list))
+    text.append(text.empty() ? "" : ", ").append('"' + one + '"');
+  return "[" + text + "]";
+}
+
 Status set(SessionSettings& settings, const SessionKey& key, std::span<const std::string> texts,
            const Origin& origin) {
   if (const auto* list = std::get_if<std::vector<std::string> SessionSettings::*>(&key.target)) {

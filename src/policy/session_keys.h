@@ -25,6 +25,9 @@ struct SessionKey {
 std::span<const SessionKey> session_keys();
 const SessionKey* find_session_key(std::string_view name);
 
+// As TOML has it; empty: none.
+std::string default_text(const SessionKey& key);
+
 // A list replaces the one before.
 Status set(SessionSettings& settings, const SessionKey& key, std::span<const std::string> texts,
            const Origin& origin);

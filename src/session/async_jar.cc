@@ -14,7 +14,7 @@ namespace {
 using protocol::Kind;
 using std::chrono::milliseconds;
 
-// How often the limits of a jar are looked at in which no call runs: there may be hundreds.
+// How often the limits of a jar are looked at in which nothing runs: there may be hundreds.
 constexpr milliseconds kIdleTick{1000};
 
 // Reading what a jar used is a quarter of a small call's time. What a shorter one used is
@@ -197,11 +197,14 @@ Async<void> AsyncJar::watch_end(std::shared_ptr<AsyncJar> self) {
 Async<void> AsyncJar::watch_limits(std::shared_ptr<AsyncJar> self) {
   const std::optional<milliseconds> every = self->watch_.every(self->jar_);
   if (!every) co_return;
+  bool works = false;  // as far as the last look tells
   while (!self->ended_) {
-    self->tick_.expires_after(self->calls_ > 0 ? *every : kIdleTick);
+    self->tick_.expires_after(self->calls_ > 0 || works ? *every : kIdleTick);
     co_await self->tick_.async_wait(kAwait);  // early, when a call begins
     if (self->ended_) co_return;
+    const auto used_before = self->watch_.cpu_seen();
     const std::optional<Reason> passed = self->watch_.look(self->jar_);
+    works = self->watch_.cpu_seen() != used_before;
     if (!passed) continue;
     if (*passed == Reason::cpu_limit && self->calls_ > 0) {
       self->out_of_cpu_ = true;
