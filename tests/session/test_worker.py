@@ -107,7 +107,7 @@ def test_a_guests_functions_have_source(worker):
 def test_a_last_expression_is_the_result(worker):
     answer = worker.run("x = 20\nx + 1")
     assert answer.frame == {
-        "op": "done", "id": 1, "status": "success", "exception": None,
+        "op": "done", "id": 1, "status": "success", "exception": None, "exit_code": None,
         "result": {"repr": "21", "type": "int", "data": {}},
     }  # fmt: skip
 
