@@ -63,7 +63,7 @@ void make_tree(const std::string& top, std::size_t files) {
       for (std::size_t n = random() % 8; n > 0; --n) text += words[random() % words.size()] + " ";
       text += random() % 10 == 0 ? "return value;\n" : "\n";
     }
-    if (i % 10'000 == 5'000) text += "int veryRareIdentifier = 1;\n";
+    if (i % 10'000 == 5'001) text += "int veryRareIdentifier = 1;\n";
     std::ofstream(folder + "/f" + std::to_string(i) + (i % 20 == 0 ? ".o" : ".cc")) << text;
   }
 }
