@@ -20,7 +20,9 @@ std::optional<Ignore::Line> Ignore::parse_line(std::string_view text) {
   }
   line.anchored = text.find('/') != text.npos;
   if (text.starts_with('/')) text.remove_prefix(1);
-  if (text.empty() || text.starts_with('/')) return std::nullopt;
+  // No path has an empty name or a `.` in it, so to git these match nothing.
+  const std::string whole = "/" + std::string(text) + "/";
+  if (whole.find("//") != whole.npos || whole.find("/./") != whole.npos) return std::nullopt;
   Result<Pattern> pattern = Pattern::parse(text, Pattern::Braces::literal);
   if (!pattern) return std::nullopt;
   line.pattern = std::move(*pattern);

@@ -9,6 +9,8 @@
 
 #include "support/workspace.h"
 #include "tools/edit.h"
+#include "tools/glob.h"
+#include "tools/grep.h"
 #include "tools/read.h"
 #include "tools/write.h"
 
@@ -106,6 +108,29 @@ TEST_F(RaceTest, write_and_edit_never_get_out) {
     names.push_back(entry.path().filename());
   std::ranges::sort(names);
   EXPECT_EQ(names, (std::vector<std::string>{"file", "secret"}));
+}
+
+// A search lists a folder and then opens what it has seen there.
+TEST_F(RaceTest, glob_and_grep_never_get_out) {
+  const Workspace workspace = folders_.open();
+  std::uint64_t found = 0;
+  while_it_flips([&] {
+    const Result<GrepResult> lines = grep(workspace, {.pattern = "side"});
+    ASSERT_TRUE(lines);
+    for (const GrepMatch& match : lines->matches) ASSERT_EQ(match.text, "inside");
+    found += lines->matches.size();
+    const Result<GlobResult> files = glob(workspace, {.pattern = "**"});
+    ASSERT_TRUE(files);
+    for (const std::string& path : files->paths) ASSERT_FALSE(path.ends_with("secret"));
+    // Where the search itself begins is swapped too.
+    const Result<GrepResult> below = grep(workspace, {.pattern = "side", .path = "turn"});
+    if (!below) {
+      ASSERT_EQ(below.error().kind, Kind::outside);
+      return;
+    }
+    for (const GrepMatch& match : below->matches) ASSERT_EQ(match.text, "inside");
+  });
+  EXPECT_GT(found, 0U);
 }
 
 // The last name of a path: by turns a file and a symlink to a file outside.
