@@ -77,7 +77,7 @@ std::string text_of(const GlobResult& result) {
 Result<GlobResult> glob(const Workspace& workspace, const GlobCall& call) {
   const Start start = TRY(start_of(call));
   const Pattern pattern = TRY(Pattern::parse(start.pattern));
-  const Place base = TRY(workspace.find("glob", start.folder));
+  const Place base = TRY(workspace.find_any(start.folder));
 
   std::array<Newest, Tree::kThreads> newest;
   const TreeSearch search{

@@ -131,7 +131,7 @@ Result<GrepResult> grep(const Workspace& workspace, const GrepCall& call) {
   const Needle needle = TRY(Needle::compile(call.pattern, call.letters));
   const Include include = TRY(Include::parse(call.include));
   const std::size_t context = std::min(call.context, kMaxContext);
-  const Place base = TRY(workspace.find("grep", call.path.value_or(".")));
+  const Place base = TRY(workspace.find_any(call.path.value_or(".")));
   Matches matches(call.most);
   const GiveUp give_up{.stop = call.stop,
                        .deadline = std::chrono::steady_clock::now() + call.limits.time};
@@ -140,7 +140,7 @@ Result<GrepResult> grep(const Workspace& workspace, const GrepCall& call) {
   };
 
   if (!S_ISDIR(base.st.st_mode)) {
-    const OpenFile file = TRY(workspace.open_file(base));
+    const OpenFile file = TRY(workspace.open_file("grep", *call.path));
     const bool whole =
         LineSearch(needle, context, give_up)
             .search(file.fd.get(), static_cast<std::size_t>(file.st.st_size),

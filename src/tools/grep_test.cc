@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "support/workspace.h"
 
@@ -168,6 +169,38 @@ TEST_F(GrepTest, rules_and_hidden_places_are_kept) {
   fs::rename(folders_ / "keys", folders_ / "moved");
   EXPECT_EQ(grep(workspace, {.pattern = "x"})->text, "/workspace/b:1: x\n");
   EXPECT_EQ(grep(workspace, {.pattern = "x", .path = "moved"}).error().kind, Kind::denied_by_rule);
+}
+
+TEST_F(GrepTest, a_search_from_a_denied_folder_finds_what_is_allowed_in_it) {
+  make("src/a", "x\n");
+  make("b", "x\n");
+  const Workspace workspace = folders_.open(
+      {},
+      *PathRules::make({{PathRule::Says::deny, "*"}, {PathRule::Says::allow, "/workspace/src"}}));
+  EXPECT_EQ(grep(workspace, {.pattern = "x"})->text, "/workspace/src/a:1: x\n");
+  EXPECT_EQ(grep(workspace, {.pattern = "x", .path = "b"}).error().kind, Kind::denied_by_rule);
+}
+
+// Both threads must see both: what is for others in one root, and what is only ours in the other.
+TEST_F(GrepTest, as_root_each_root_is_searched_with_its_own_rights) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can read what is not its own";
+  belljar::testing::Folder system;
+  fs::permissions(system.path(), fs::perms(0755));
+  for (int i = 0; i < 600; ++i) {
+    const std::string name = "f" + std::to_string(i);
+    system.write(name, "x\n");
+    fs::permissions(system.path() + "/" + name, fs::perms(i % 2 == 0 ? 0644 : 0600));
+    make("d" + std::to_string(i % 10) + "/" + name, "x\n");
+    fs::permissions(folders_ / ("d" + std::to_string(i % 10) + "/" + name), fs::perms(0600));
+  }
+  const Workspace workspace =
+      *Workspace::open({{.inside = "/s", .outside = system.path(), .as_others = true},
+                        {.inside = "/s/w", .outside = folders_.inside.path()}},
+                       "/s");
+  for (int round = 0; round < 10; ++round) {
+    const Result<GrepResult> result = grep(workspace, {.pattern = "x", .most = 10'000});
+    ASSERT_EQ(result->matches.size(), 900U);
+  }
 }
 
 TEST_F(GrepTest, stops_when_it_is_told) {

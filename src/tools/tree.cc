@@ -61,7 +61,7 @@ std::shared_ptr<const IgnoreChain> Tree::ignores_above() const {
   std::string_view inside = search_.base.inside;
   for (std::size_t end = root.size(); end < inside.size(); end = inside.find('/', end + 1)) {
     const std::string folder(inside.substr(0, std::max<std::size_t>(end, 1)));
-    const Result<Place> place = search_.workspace.find(search_.tool, folder);
+    const Result<Place> place = search_.workspace.find_any(folder);
     if (!place || !S_ISDIR(place->st.st_mode)) continue;
     const AsOthers as_others(place->root->root.as_others);
     if (std::optional<Ignore> ignore = read_ignore(place->self.get()))
@@ -95,6 +95,7 @@ Result<bool> Tree::run() {
 
 void Tree::work(std::size_t thread) {
   while (const std::optional<Work> work = next()) {
+    if (thread == 0 && seen_ > kBatch) begin_helper();
     if (!work->files.empty()) {
       const AsOthers as_others(work->folder->root->root.as_others);
       if (!as_others.failed()) visit_files(*work->folder, work->files, thread);
@@ -130,7 +131,8 @@ void Tree::push(Work work) {
   changed_.notify_one();
 }
 
-// A second thread costs more than a small tree takes.
+// A second thread costs more than a small tree takes. Not to be called as others: the new thread
+// would stay that.
 void Tree::begin_helper() {
   if (helper_.joinable() || std::thread::hardware_concurrency() < kThreads) return;
   helper_ = std::jthread([this] { work(1); });
@@ -199,7 +201,6 @@ void Tree::read_list(std::shared_ptr<Folder> folder, std::size_t thread) {
           .files = {std::make_move_iterator(from), std::make_move_iterator(files.end())}});
     files.erase(from, files.end());
   }
-  if (seen_ > kBatch && thread == 0) begin_helper();
   visit_files(*folder, files, thread);
 }
 

@@ -93,11 +93,17 @@ bool Workspace::allows(std::string_view tool, std::string_view inside) const {
   return rules_.allows(tool, inside);
 }
 
-Result<Place> Workspace::find(std::string_view tool, std::string_view path, Missing missing) const {
+Result<Place> Workspace::walk(std::string_view tool, std::string_view path, Missing missing) const {
   if (path.empty()) return refuse(Kind::bad_argument, "the path is empty", "name a file");
   if (path.find('\0') != path.npos)
     return refuse(Kind::bad_argument, "the path holds a zero byte", "name a file");
   if (path.size() > kMaxPath) return refuse_errno("find a path of that length", ENAMETOOLONG);
+  std::string whole(path);
+  if (!path.starts_with('/')) whole = cwd_ + "/" + whole;
+  return Walk(*this, tool, path, missing).to(whole);
+}
+
+Result<Place> Workspace::find(std::string_view tool, std::string_view path, Missing missing) const {
   auto denied = [&] {
     return refuse(Kind::denied_by_rule,
                   printable(path) + " may not be used with " + std::string(tool),
@@ -105,9 +111,7 @@ Result<Place> Workspace::find(std::string_view tool, std::string_view path, Miss
   };
   // By what it says, so that nothing is learnt about what is there, and by where it leads.
   if (!rules_.allows(tool, absolute(path))) return denied();
-  std::string whole(path);
-  if (!path.starts_with('/')) whole = cwd_ + "/" + whole;
-  Place place = TRY(Walk(*this, tool, path, missing).to(whole));
+  Place place = TRY(walk(tool, path, missing));
   if (!rules_.allows(tool, place.inside)) return denied();
   return place;
 }

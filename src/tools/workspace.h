@@ -79,6 +79,10 @@ class Workspace {
   // `tool` is for the rules and for the right to write: the name of who asks.
   Result<Place> find(std::string_view tool, std::string_view path,
                      Missing missing = Missing::is_an_error) const;
+  // Without asking the rules: where a search begins, which then asks them for each file.
+  Result<Place> find_any(std::string_view path, Missing missing = Missing::is_an_error) const {
+    return walk("", path, missing);
+  }
   Result<OpenFile> open_file(std::string_view tool, std::string_view path) const;
   Result<OpenFile> open_file(const Place& place) const;
 
@@ -95,6 +99,7 @@ class Workspace {
 
  private:
   Workspace() = default;
+  Result<Place> walk(std::string_view tool, std::string_view path, Missing missing) const;
 
   std::shared_ptr<const std::vector<HeldRoot>> roots_;  // places point into it
   std::string cwd_;
