@@ -227,13 +227,22 @@ Result<int> run_approvals(const Arguments& arguments) {
   std::string scope;
   std::string pattern;
   std::string message;
-  const Parsed parsed = TRY(parse_flags(arguments, {{.name = "json", .seen = &as_json},
-                                                    {.name = "scope", .value = &scope},
-                                                    {.name = "pattern", .value = &pattern},
-                                                    {.name = "message", .value = &message}}));
-  const Arguments& rest = parsed.rest;
+  const std::vector<Flag> own = {{.name = "json", .seen = &as_json},
+                                 {.name = "scope", .value = &scope},
+                                 {.name = "pattern", .value = &pattern},
+                                 {.name = "message", .value = &message}};
+  // Flags may stand before and after each word.
+  Parsed parsed = TRY(parse_flags(arguments, own));
+  bool has_policy = parsed.settings != Settings{};
+  Arguments rest;
+  while (!parsed.rest.empty()) {
+    rest.push_back(parsed.rest.front());
+    parsed.rest.erase(parsed.rest.begin());
+    parsed = TRY(parse_flags(parsed.rest, own));
+    has_policy = has_policy || parsed.settings != Settings{};
+  }
   const auto wrong = fail("wrong arguments", 0, "belljar approvals [list | approve ID | deny ID]");
-  if (parsed.settings != Settings{} || rest.size() > 2) return wrong;
+  if (has_policy || rest.size() > 2) return wrong;
   if (rest.empty()) return as_json ? Result<int>(wrong) : converse();
   if (rest[0] == "list" && rest.size() == 1) return list(as_json);
   if ((rest[0] != "approve" && rest[0] != "deny") || rest.size() != 2) return wrong;

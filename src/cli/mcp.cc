@@ -78,6 +78,7 @@ Result<Request> parse(const Arguments& arguments) {
     TRY(check_workdir(request.loaded, caller));
     request.loaded.session.workdir = request.loaded.policy.files.workdir;
   }
+  request.dispatch.floors = request.loaded.permissions;
   if (!permission.empty()) {
     const std::optional<Permission> floor = parse_permission(permission);
     if (!floor) return fail("--permission: " + permission + " is not one of auto, ask, deny");

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "server/processes.h"
+#include "tools/arguments.h"
+#include "tools/file_tools.h"
 #include "tools/tool_table.h"
 
 namespace belljar::server {
@@ -11,12 +13,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kMaxRemembered = 10'000;  // sessions whose owner is known
-
-const tools::Tool* find_tool(std::string_view name) {
-  const std::vector<tools::Tool>& all = tools::all_tools();
-  const auto found = std::ranges::find(all, name, &tools::Tool::name);
-  return found == all.end() ? nullptr : &*found;
-}
 
 std::string text_of(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
@@ -45,11 +41,9 @@ std::vector<PermissionSubject> subjects(std::string_view tool, const json::objec
   std::vector<std::string> texts;
   if (tool == "shell") {
     add_texts(arguments.if_contains("commands"), texts);
-    add_texts(arguments.if_contains("command"), texts);
   } else if (tool == "process_start") {
     std::vector<std::string> words;
     add_texts(arguments.if_contains("arguments"), words);
-    add_texts(arguments.if_contains("command"), words);
     std::string line;
     for (const std::string& word : words) line += (line.empty() ? "" : " ") + word;
     texts.push_back(std::move(line));
@@ -143,7 +137,7 @@ Approval Dispatcher::approval_of(const ToolCall& call) const {
   const auto round = rounds_.find(call.session);
   approval.round = round != rounds_.end() ? round->second : 0;
   approval.tool = call.tool;
-  const tools::Tool* tool = find_tool(call.tool);
+  const tools::Tool* tool = tools::find_tool(call.tool);
   approval.label = tool != nullptr ? std::string(tool->title) : call.tool;
   approval.arguments = call.arguments;
   if (call.tool == "shell" || call.tool == "process_start")
@@ -180,8 +174,10 @@ Async<ToolAnswer> Dispatcher::call(ToolCall call) {
 }
 
 Async<ToolAnswer> Dispatcher::judge(ToolCall& call) {
-  const tools::Tool* tool = find_tool(call.tool);
+  const tools::Tool* tool = tools::find_tool(call.tool);
   if (tool == nullptr) co_return tool_error("unknown_tool", "there is no tool " + call.tool);
+  const tools::Status fits = tools::check_arguments(*tool, call.arguments);
+  if (!fits) co_return tool_error("invalid_arguments", fits.error().message());
   const std::string named = text_of(call.arguments, "session");
   if (!named.empty()) call.session = named;
   if (call.session.empty() && call.tool != "session_list") {
@@ -210,7 +206,10 @@ Async<ToolAnswer> Dispatcher::judge(ToolCall& call) {
   }
   if (permitted == Permission::ask && !approvals_.remembered(wanted)) {
     std::optional<Decision> decision = call.decision;
-    if (!decision) decision = co_await approvals_.ask(wanted, call.on_approval, call.cancel);
+    if (!decision) {
+      std::optional<Decision> said = co_await approvals_.ask(wanted, call.on_approval, call.cancel);
+      decision = std::move(said);
+    }
     if (!decision) co_return tool_error("cancelled", "cancelled while it waited for approval");
     event["decision"] = decision->approved ? "approved" : "denied";
     event["by"] = decision->by;
@@ -232,6 +231,7 @@ Async<ToolAnswer> Dispatcher::run(ToolCall& call) {
   if (call.tool == "python") co_return co_await run_python(call);
   if (call.tool == "shell") co_return co_await run_shell(call);
   if (Processes::has(call.tool)) co_return co_await processes_->run(call);
+  if (tools::is_file_tool(call.tool)) co_return co_await run_file(call);
   if (call.tool.starts_with("session_")) co_return co_await run_sessions(call);
   co_return tool_error("unknown_tool", "there is no tool " + call.tool);
 }

@@ -104,6 +104,7 @@ class Dispatcher {
   Async<ToolAnswer> run_python(ToolCall& call);
   Async<ToolAnswer> run_shell(ToolCall& call);
   Async<ToolAnswer> run_sessions(ToolCall& call);
+  Async<ToolAnswer> run_file(ToolCall& call);
   Approval approval_of(const ToolCall& call) const;
   void forget_gone();
   std::shared_ptr<session::Turns> lane(const std::string& session, std::string_view worker);

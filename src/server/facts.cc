@@ -28,8 +28,11 @@ tools::Facts facts_of(const session::SessionView& view) {
   facts.workdir = view.workdir;
   for (const session::SessionRoot& root : view.roots)
     if (root.writable && !root.hidden) facts.writable.push_back(root.inside);
-  if (view.policy.files.workdir.empty() && view.workdir.empty())
+  // Not made yet: each session gets its own.
+  if (view.policy.files.workdir.empty()) {
     facts.workdir = "a folder of the session's own";
+    facts.writable.insert(facts.writable.begin(), "the working folder");
+  }
   if (view.policy.files.private_tmp) facts.writable.emplace_back("/tmp");
   facts.network = network_words(view.policy);
   const Limits& limits = view.policy.limits;

@@ -32,6 +32,7 @@ class McpOffer : public McpProvider {
                                          json::object arguments) override;
   Async<std::vector<std::string>> complete(McpExchange& exchange, std::string ref,
                                            std::string argument, std::string begun) override;
+  void forget(McpPeer& peer) override;
 
  private:
   // What is told of a session besides its own files.

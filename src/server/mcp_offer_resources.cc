@@ -1,8 +1,4 @@
 // Resources of sessions: session://ID/log and session://ID/files/PATH.
-#include <fcntl.h>
-#include <linux/openat2.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +6,7 @@
 #include "base/syscall.h"
 #include "base/utf8.h"
 #include "server/mcp_offer.h"
+#include "server/session_files.h"
 #include "session/report.h"
 
 namespace belljar::server {
@@ -67,28 +64,21 @@ std::string mime_of(std::string_view path, bool is_text) {
   return is_text ? "text/plain" : "application/octet-stream";
 }
 
-// A regular file beneath the folder, through no symlink: a guest made what is there.
-Result<std::string> read_beneath(const std::string& folder, const std::string& path) {
-  if (path.empty() || path.find('\0') != path.npos) return fail("this is no path");
-  const Fd root = TRY(open_path(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  struct open_how how{};
-  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  const long fd =
-      retry([&] { return ::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how); });
-  if (fd < 0) return fail("open " + path, errno);
-  const Fd file(static_cast<int>(fd));
-  struct stat about{};
-  if (::fstat(file.get(), &about) < 0 || !S_ISREG(about.st_mode))
-    return fail(path + " is no regular file");
-  if (static_cast<std::size_t>(about.st_size) > kMaxFile)
-    return fail(path + " is larger than 8 MiB");
-  std::string bytes(kMaxFile, '\0');
+tools::Result<std::string> read_file(const session::SessionView& view, const std::string& path) {
+  using tools::Kind;
+  const tools::Workspace files = TRY(workspace_of(view));
+  const tools::OpenFile file = TRY(files.open_file("read", path));
+  // A link may lead to what the guest sees elsewhere; that is no file of the session's.
+  if (!file.inside.starts_with(view.workdir + "/"))
+    return tools::refuse(Kind::outside, path + " is not in the workdir");
+  if (static_cast<std::size_t>(file.st.st_size) > kMaxFile)
+    return tools::refuse(Kind::too_large, path + " is larger than 8 MiB");
+  std::string bytes(static_cast<std::size_t>(file.st.st_size) + 1, '\0');
   std::size_t size = 0;
   while (size < bytes.size()) {
     const ssize_t n =
-        retry([&] { return ::read(file.get(), bytes.data() + size, bytes.size() - size); });
-    if (n < 0) return fail("read " + path, errno);
+        retry([&] { return ::read(file.fd.get(), bytes.data() + size, bytes.size() - size); });
+    if (n < 0) return tools::refuse_errno("read " + path, errno);
     if (n == 0) break;
     size += static_cast<std::size_t>(n);
   }
@@ -180,11 +170,13 @@ Async<std::optional<McpResult>> McpOffer::read(McpExchange& exchange, std::strin
   constexpr std::string_view kFiles = "files/";
   if (!asked->rest.starts_with(kFiles)) co_return std::nullopt;
   const std::string path = asked->rest.substr(kFiles.size());
+  // By its path in the workdir; what is elsewhere is for the tools.
+  if (path.empty() || path.starts_with('/') || (path + "/").find("../") != path.npos)
+    co_return std::nullopt;
   const Result<session::SessionView> view = dispatcher_.engine().view(asked->session);
   if (!view) co_return std::nullopt;
-  const std::string folder = view->policy.files.workdir;
-  auto look = [folder, path] { return read_beneath(folder, path); };
-  const Result<std::string> bytes =
+  auto look = [view = *view, path] { return read_file(view, path); };
+  const tools::Result<std::string> bytes =
       co_await dispatcher_.engine().aside().run(service_.loop(), look);
   if (!bytes) co_return std::nullopt;
   co_return file_contents(uri, path, *bytes);

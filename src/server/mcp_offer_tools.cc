@@ -269,6 +269,12 @@ std::expected<std::optional<Decision>, McpResult> McpOffer::answered(const McpEx
 
 // ---- what is told of a session ------------------------------------------------
 
+void McpOffer::forget(McpPeer& peer) {
+  if (peer.session.empty()) return;
+  told_.erase(peer.session);
+  (void)dispatcher_.close(peer.session, peer.principal());  // it may have been ended already
+}
+
 void McpOffer::remember(const ToolCall& call, const ToolAnswer& answer) {
   if (answer.session.empty()) return;
   if (call.tool == "session_close" && !answer.is_error) {

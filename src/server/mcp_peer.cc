@@ -57,6 +57,8 @@ void McpPeer::receive(std::string_view text) { take(connection_.receive(text)); 
 void McpPeer::receive(McpMessage message) { take(connection_.receive(std::move(message))); }
 
 void McpPeer::close() {
+  if (service_ != nullptr && out_ != nullptr)
+    for (const auto& provider : service_->providers_) provider->forget(*this);
   out_ = nullptr;
   const auto running = running_;  // which shrinks meanwhile
   for (const auto& [key, cancel] : running) cancel->ask();

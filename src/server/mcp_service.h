@@ -57,6 +57,8 @@ class McpProvider {
   // Values for an argument of a prompt or of a template's URI.
   virtual Async<std::vector<std::string>> complete(McpExchange& exchange, std::string ref,
                                                    std::string argument, std::string begun) = 0;
+  // The client has gone, and what was made for it alone goes too.
+  virtual void forget(McpPeer& peer) { (void)peer; }
 };
 
 // Something that clients may want to know at once.

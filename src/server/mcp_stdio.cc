@@ -78,7 +78,7 @@ class Stdio : public std::enable_shared_from_this<Stdio> {
       for (std::size_t end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
         line.append(rest.substr(0, end));
         rest.remove_prefix(end + 1);
-        if (too_long) line.assign(kMaxMcpMessage + 1, ' ');  // is refused as such
+        if (too_long) line.assign(kMaxMcpMessage + 1, 'x');  // is refused as such
         take(line);
         line.clear();
         too_long = false;

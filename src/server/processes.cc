@@ -28,23 +28,19 @@ bool flag_of(const json::object& object, std::string_view name) {
 
 ToolAnswer invalid(std::string what) { return tool_error("invalid_arguments", std::move(what)); }
 
-// What to run: a list of words, or a line for a shell.
 std::expected<ProgramCall, std::string> program_call(const json::object& arguments) {
   ProgramCall call;
-  if (const std::string line = text_of(arguments, "command"); !line.empty())
-    call.arguments = {"/bin/sh", "-c", line};
   const json::value* words = arguments.if_contains("arguments");
   if (words != nullptr && words->is_array()) {
     if (words->get_array().size() > kMaxWords)
       return std::unexpected("arguments has too many words");
-    call.arguments.clear();
     for (const json::value& word : words->get_array()) {
       if (!word.is_string()) return std::unexpected("arguments must hold strings");
       call.arguments.emplace_back(word.get_string());
     }
   }
   if (call.arguments.empty() || call.arguments[0].empty())
-    return std::unexpected("command, or arguments with at least one word, is needed");
+    return std::unexpected("arguments must have at least one word");
   for (const std::string& word : call.arguments)
     if (word.find('\0') != word.npos) return std::unexpected("a word holds a NUL byte");
   call.folder = text_of(arguments, "folder");
@@ -91,8 +87,8 @@ Async<ToolAnswer> Processes::run(ToolCall& call) {
     co_return tool_error("not_found", "there is no process " + id + " in this session");
   const Program program = mine->second.at(id);
   if (call.tool == "process_poll") co_return co_await poll(call, id, program);
-  if (call.tool == "process_write") co_return write(call, *program);
-  if (call.tool == "process_signal") co_return signal(call, *program);
+  if (call.tool == "process_write") co_return write(call, id, *program);
+  if (call.tool == "process_signal") co_return signal(call, id, *program);
   co_return tool_error("unknown_tool", "there is no tool " + call.tool);
 }
 
@@ -107,11 +103,7 @@ Async<ToolAnswer> Processes::start(ToolCall& call) {
   if (!started) co_return tool_error("failed", started.error().message());
   const std::string id = "p" + std::to_string(++last_);
   programs_[session][id] = *started;
-  ToolAnswer answer;
-  answer.text = "process " + id + " is running";
-  answer.structured["process"] = id;
-  answer.structured["running"] = true;
-  co_return answer;
+  co_return answer_of(id, (*started)->read());
 }
 
 // What it has written since the last time, after waiting for its end as long as asked.
@@ -131,7 +123,8 @@ Async<ToolAnswer> Processes::poll(ToolCall& call, std::string id, Program progra
   co_return answer_of(id, state);
 }
 
-ToolAnswer Processes::write(const ToolCall& call, session::Program& program) {
+ToolAnswer Processes::write(const ToolCall& call, const std::string& id,
+                            session::Program& program) {
   const std::string text = text_of(call.arguments, "text");
   const bool end = flag_of(call.arguments, "end");
   if (text.empty() && !end) return invalid("text, or end, is needed");
@@ -139,13 +132,11 @@ ToolAnswer Processes::write(const ToolCall& call, session::Program& program) {
   if (!text.empty()) done = program.write(text);
   if (done && end) done = program.close_input();
   if (!done) return tool_error("failed", done.error().message());
-  ToolAnswer answer;
-  answer.text = std::to_string(text.size()) + " bytes written" + (end ? ", and the end" : "");
-  answer.structured["bytes"] = text.size();
-  return answer;
+  return answer_of(id, program.read());
 }
 
-ToolAnswer Processes::signal(const ToolCall& call, session::Program& program) {
+ToolAnswer Processes::signal(const ToolCall& call, const std::string& id,
+                             session::Program& program) {
   std::string name = text_of(call.arguments, "signal");
   if (name.starts_with("SIG")) name.erase(0, 3);
   if (name.empty()) name = "TERM";
@@ -153,10 +144,7 @@ ToolAnswer Processes::signal(const ToolCall& call, session::Program& program) {
     if (name != known) continue;
     if (!program.running()) return tool_error("not_found", "it has ended");
     program.signal(number);
-    ToolAnswer answer;
-    answer.text = "sent SIG" + name;
-    answer.structured["signal"] = name;
-    return answer;
+    return answer_of(id, program.read());
   }
   return invalid("signal must be one of INT, TERM, KILL, HUP, QUIT, USR1, USR2, STOP, CONT");
 }

@@ -23,8 +23,8 @@ class Processes {
   using Program = std::shared_ptr<session::Program>;
   Async<ToolAnswer> start(ToolCall& call);
   Async<ToolAnswer> poll(ToolCall& call, std::string id, Program program);
-  static ToolAnswer write(const ToolCall& call, session::Program& program);
-  static ToolAnswer signal(const ToolCall& call, session::Program& program);
+  static ToolAnswer write(const ToolCall& call, const std::string& id, session::Program& program);
+  static ToolAnswer signal(const ToolCall& call, const std::string& id, session::Program& program);
 
   Loop& loop_;
   session::Engine& engine_;

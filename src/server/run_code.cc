@@ -42,6 +42,12 @@ Read<std::vector<std::string>> texts_in(const json::object& arguments, std::stri
   return texts;
 }
 
+std::optional<std::string> text_in(const json::object& arguments, std::string_view name) {
+  const json::value* value = arguments.if_contains(name);
+  if (value == nullptr || !value->is_string()) return std::nullopt;
+  return std::string(value->get_string());
+}
+
 Read<PythonCall> python_call(const json::object& arguments) {
   PythonCall call;
   const json::value* code = arguments.if_contains("code");
@@ -53,6 +59,7 @@ Read<PythonCall> python_call(const json::object& arguments) {
   auto outputs = texts_in(arguments, "outputs");
   if (!outputs) return std::unexpected(outputs.error());
   call.outputs = *std::move(outputs);
+  call.output_file = text_in(arguments, "output_file");
   return call;
 }
 
@@ -61,8 +68,6 @@ Read<ShellCall> shell_call(const json::object& arguments) {
   auto commands = texts_in(arguments, "commands");
   if (!commands) return std::unexpected(commands.error());
   call.commands = *std::move(commands);
-  if (const json::value* one = arguments.if_contains("command"); one != nullptr && one->is_string())
-    call.commands.emplace_back(one->get_string());
   if (call.commands.empty())
     return std::unexpected(Wrong{"commands must be a list of at least one string"});
   const auto timeout = number_in(arguments, "timeout_ms");
@@ -74,6 +79,9 @@ Read<ShellCall> shell_call(const json::object& arguments) {
   auto outputs = texts_in(arguments, "outputs");
   if (!outputs) return std::unexpected(outputs.error());
   call.outputs = *std::move(outputs);
+  call.output_file = text_in(arguments, "output_file");
+  const json::value* one_shot = arguments.if_contains("one_shot");
+  call.one_shot = one_shot != nullptr && one_shot->is_bool() && one_shot->get_bool();
   return call;
 }
 
@@ -219,6 +227,7 @@ Async<ToolAnswer> Dispatcher::run_sessions(ToolCall& call) {
   }
   if (!done) co_return tool_error("not_found", done.error().message());
   answer.structured["session"] = call.session;
+  answer.structured["status"] = call.tool == "session_close" ? "closed" : "reset";
   co_return answer;
 }
 

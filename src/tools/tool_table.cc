@@ -1,70 +1,127 @@
 #include "tools/tool_table.h"
 
+#include <algorithm>
+
+#include "tools/tool_schemas.h"
+
 namespace belljar::tools {
 namespace {
 
-namespace json = boost::json;
+// What a model must know before it calls. Figures are those of the headers.
+constexpr std::string_view kPython =
+    "Runs Python code in an interpreter that stays alive: variables, imports and files last from "
+    "call to call. The value of a last expression is returned, figures of matplotlib come back as "
+    "images, and files that are new or changed are listed. Top-level await works; input() does "
+    "not. Code that runs too long is interrupted, and what it printed is kept.";
+constexpr std::string_view kShell =
+    "Runs commands in a shell that stays alive: the folder, variables and background jobs last "
+    "from call to call. Each command's exit code is returned. There is no terminal and nothing to "
+    "read from standard input. Python and the shell see the same files.";
+constexpr std::string_view kRead =
+    "Reads a text file, its lines numbered as `12: text`. At most 2,000 lines come at once; go on "
+    "with offset. Longer lines are cut at 2,000 characters. PNG, JPEG, GIF and WebP files come "
+    "back as images. Other binary files are refused.";
+constexpr std::string_view kWrite =
+    "Writes a whole file, new or in place of another, of which the mode is kept. Folders on the "
+    "way are made. The file is replaced at once: nobody sees half of it. To change a part of a "
+    "file, use edit.";
+constexpr std::string_view kEdit =
+    "Replaces a text in a file. old_string must be in the file exactly, with its spaces and "
+    "indentation, and once; give more of the lines around it if it is not the only one, or set "
+    "replace_all. Line ends (LF or CRLF) stay as they are.";
+constexpr std::string_view kGlob =
+    "Lists files by a pattern, the newest first, at most 1,000. `**` is any number of folders: "
+    "`*.py` finds only those in the folder itself, `**/*.py` all. Also `?`, `[a-z]` and `{a,b}`. "
+    "What .gitignore names is left out, and so are .git and symbolic links.";
+constexpr std::string_view kGrep =
+    "Searches files for lines that match a regular expression (RE2: no look-around, no "
+    "back-references). Ends at 100 matches. What .gitignore names is left out, and so are .git, "
+    "symbolic links and binary files. Narrow it with path and include.";
+constexpr std::string_view kSessionList = "Lists the sessions that you can use, and how they are.";
+constexpr std::string_view kSessionClose =
+    "Ends a session with all that runs in it. Its files are removed, unless its working folder is "
+    "a shared one.";
+constexpr std::string_view kSessionReset =
+    "Gives a session a fresh Python interpreter. Files, the shell and what else runs there stay.";
+constexpr std::string_view kProcessStart =
+    "Starts a program that runs on while you do other things, such as a server or a long build. "
+    "Ask how it is with process_poll. It ends with the session.";
+constexpr std::string_view kProcessPoll =
+    "Says whether a process still runs, and what it has printed since it was last asked for.";
+constexpr std::string_view kProcessWrite = "Writes text to the standard input of a process.";
+constexpr std::string_view kProcessSignal =
+    "Sends a signal to a process and all that it started: INT asks it to stop, KILL makes it.";
 
-json::object schema(json::object properties, json::array required) {
-  properties["session"] = {{"type", "string"}};
-  json::object object{{"type", "object"}};
-  object["properties"] = std::move(properties);
-  if (!required.empty()) object["required"] = std::move(required);
-  return object;
+enum Traits : unsigned { kNothing = 0, kReadOnly = 1, kDestructive = 2, kRunsCode = 4 };
+
+Tool make(std::string_view name, std::string_view title, std::string_view about, unsigned traits) {
+  schemas::Schemas its = schemas::of(name);
+  return {.name = name,
+          .title = title,
+          .about = about,
+          .read_only = (traits & kReadOnly) != 0,
+          .destructive = (traits & kDestructive) != 0,
+          .runs_code = (traits & kRunsCode) != 0,
+          .input_schema = std::move(its.input),
+          .output_schema = std::move(its.output)};
 }
 
-const json::object kText{{"type", "string"}};
-const json::object kNumber{{"type", "integer"}, {"minimum", 1}};
-const json::object kTexts{{"type", "array"}, {"items", {{"type", "string"}}}};
+std::string listed(const std::vector<std::string>& items) {
+  std::string text;
+  for (const std::string& item : items) text += (text.empty() ? "" : ", ") + item;
+  return text;
+}
 
-std::vector<Tool> make_tools() {
-  return {
-      {"python",
-       "Run Python",
-       false,
-       true,
-       schema({{"code", kText}, {"timeout_ms", kNumber}, {"outputs", kTexts}}, {"code"}),
-       {}},
-      {"shell",
-       "Run shell commands",
-       false,
-       true,
-       schema({{"commands", kTexts}, {"timeout_ms", kNumber}, {"outputs", kTexts}}, {"commands"}),
-       {}},
-      {"session_list", "List sessions", true, false, schema({}, {}), {}},
-      {"session_close", "Close a session", false, true, schema({}, {}), {}},
-      {"session_reset", "Reset Python", false, true, schema({}, {}), {}},
-      {"process_start", "Start a process", false, true, schema({{"command", kText}}, {}), {}},
-      {"process_poll",
-       "Poll a process",
-       true,
-       false,
-       schema({{"process", kText}}, {"process"}),
-       {}},
-      {"process_write",
-       "Write to a process",
-       false,
-       true,
-       schema({{"process", kText}, {"text", kText}}, {"process"}),
-       {}},
-      {"process_signal",
-       "Signal a process",
-       false,
-       true,
-       schema({{"process", kText}, {"signal", kText}}, {"process"}),
-       {}},
-  };
+std::string writable_places(const Facts& facts) {
+  if (facts.writable.empty()) return "Nothing can be written here.";
+  return "Files can be written in " + listed(facts.writable) + " and nowhere else.";
+}
+
+bool takes_a_path(const Tool& tool) {
+  const boost::json::object& properties = tool.input_schema.at("properties").as_object();
+  return properties.contains("path");
 }
 
 }  // namespace
 
 const std::vector<Tool>& all_tools() {
-  static const std::vector<Tool> kTools = make_tools();
+  static const std::vector<Tool> kTools = {
+      make("python", "Run Python", kPython, kDestructive | kRunsCode),
+      make("shell", "Run shell commands", kShell, kDestructive | kRunsCode),
+      make("read", "Read a file", kRead, kReadOnly),
+      make("write", "Write a file", kWrite, kDestructive),
+      make("edit", "Edit a file", kEdit, kDestructive),
+      make("glob", "Find files by name", kGlob, kReadOnly),
+      make("grep", "Search in files", kGrep, kReadOnly),
+      make("session_list", "List sessions", kSessionList, kReadOnly),
+      make("session_close", "End a session", kSessionClose, kDestructive),
+      make("session_reset", "Restart Python", kSessionReset, kDestructive),
+      make("process_start", "Start a process", kProcessStart, kDestructive | kRunsCode),
+      // It takes the output away, so asking twice is not the same as asking once.
+      make("process_poll", "Look at a process", kProcessPoll, kNothing),
+      make("process_write", "Write to a process", kProcessWrite, kDestructive),
+      make("process_signal", "Signal a process", kProcessSignal, kDestructive),
+  };
   return kTools;
 }
 
+const Tool* find_tool(std::string_view name) {
+  const auto found = std::ranges::find(all_tools(), name, &Tool::name);
+  return found == all_tools().end() ? nullptr : &*found;
+}
+
 std::string describe(const Tool& tool, const Facts& facts) {
-  return std::string(tool.title) + " in " + facts.workdir;
+  std::string text(tool.about);
+  if (takes_a_path(tool))
+    text +=
+        "\n\nPaths are those that the shell sees: absolute, or relative to " + facts.workdir + ".";
+  if (tool.name == "write" || tool.name == "edit") text += " " + writable_places(facts);
+  if (!tool.runs_code) return text;
+  text += "\n\nIt runs in a sandbox. The working folder is " + facts.workdir + ". " +
+          writable_places(facts);
+  if (!facts.network.empty()) text += " Network: " + facts.network + ".";
+  if (!facts.limits.empty()) text += " Limits: " + listed(facts.limits) + ".";
+  return text;
 }
 
 }  // namespace belljar::tools

@@ -1,7 +1,10 @@
-// The tools: their names, what they take and give, and what a model is told of them.
+// The tool table: what an agent is offered, in one place for REST, MCP, dispatch and bindings.
+//
+// A description is read by a model, and is true of the session that it is given for: it names the
+// places, the network and the limits that the plan enforces, as Facts.
 #pragma once
 
-#include <boost/json.hpp>
+#include <boost/json/object.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,21 +13,26 @@ namespace belljar::tools {
 
 // What the plan of a session enforces, in words.
 struct Facts {
-  std::vector<std::string> writable;
-  std::string network;
-  std::vector<std::string> limits;
-  std::string workdir;
+  std::vector<std::string> writable;  // places, as the guest sees them
+  std::string network;                // "no network", "only these hosts: …"
+  std::vector<std::string> limits;    // "2048 MB of memory", "60 s for a call"
+  std::string workdir;                // as the guest sees it
+  bool operator==(const Facts&) const = default;
 };
 
 struct Tool {
   std::string_view name;
-  std::string_view title;
+  std::string_view title;  // for people
+  std::string_view about;  // what is true of every session
   bool read_only = false;
   bool destructive = false;
-  boost::json::object input_schema, output_schema;
+  bool runs_code = false;                           // so the facts of the plan are told with it
+  boost::json::object input_schema, output_schema;  // JSON Schema 2020-12
 };
 
 const std::vector<Tool>& all_tools();
+const Tool* find_tool(std::string_view name);  // none if there is none of that name
+
 std::string describe(const Tool& tool, const Facts& facts);
 
 }  // namespace belljar::tools

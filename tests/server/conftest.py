@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import pathlib
 import subprocess
@@ -20,16 +22,26 @@ def belljar() -> str:
     return os.path.abspath(os.environ["BELLJAR"])
 
 
+@contextlib.contextmanager
+def alone(name: str):
+    """Several workers may want the same thing made."""
+    (ROOT / "build").mkdir(exist_ok=True)
+    with open(ROOT / f"build/{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 @pytest.fixture(scope="session")
 def node_modules() -> pathlib.Path:
     """A Node that is new enough, and the conformance suite."""
     folder = ROOT / "build/mcp-node"
-    if not (folder / "node_modules/@modelcontextprotocol/conformance").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        subprocess.run(
-            ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *NODE_PACKAGES],
-            cwd=folder, check=True, timeout=600,
-        )  # fmt: skip
+    with alone("mcp-node"):
+        if not (folder / "node_modules/@modelcontextprotocol/conformance").exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            subprocess.run(
+                ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *NODE_PACKAGES],
+                cwd=folder, check=True, timeout=600,
+            )  # fmt: skip
     return folder / "node_modules"
 
 
@@ -39,7 +51,8 @@ def sdk_python() -> str:
     folder = ROOT / "build/mcp-venv"
     python = folder / "bin/python"
     probe = [python, "-c", "import mcp"]
-    if not python.exists() or subprocess.run(probe, capture_output=True).returncode != 0:
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True, timeout=120)
-        subprocess.run([folder / "bin/pip", "install", "-q", "mcp"], check=True, timeout=600)
+    with alone("mcp-venv"):
+        if not python.exists() or subprocess.run(probe, capture_output=True).returncode != 0:
+            subprocess.run([sys.executable, "-m", "venv", folder], check=True, timeout=120)
+            subprocess.run([folder / "bin/pip", "install", "-q", "mcp>=2,<3"], check=True, timeout=600)
     return str(python)

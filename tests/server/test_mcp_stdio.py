@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import signal
+import subprocess
 import time
 
 import mcp_client
@@ -108,6 +109,42 @@ def test_a_plot_comes_back_as_an_image_and_files_as_links(client):
     assert read["text"] == "a,b" and read["mimeType"] == "text/csv"
 
 
+def test_file_tools_see_what_the_shell_sees(client):
+    client.tool("write", path="src/a.py", content="one = 1\ntwo = 2\n")
+    assert client.tool("edit", path="src/a.py", old_string="two", new_string="zwei")["structuredContent"]["line"] == 2
+    shown = client.tool("shell", commands=["cat src/a.py"])["structuredContent"]
+    assert shown["stdout"] == "one = 1\nzwei = 2\n"
+    assert "2: zwei = 2" in client.text("read", path="src/a.py")
+    found = client.tool("grep", pattern="zw.i")["structuredContent"]["matches"]
+    assert [(one["line"], one["text"]) for one in found] == [(2, "zwei = 2")]
+    assert len(client.tool("glob", pattern="**/*.py")["structuredContent"]["paths"]) == 1
+    assert client.tool("read", path="/etc/shadow")["isError"]
+    assert client.tool("read", path="none")["structuredContent"]["error_type"] == "not_found"
+    client.tool("shell", commands=["ln -s /etc/passwd out; mkfifo fifo"])
+    assert client.tool("read", path="fifo")["structuredContent"]["error_type"] == "not_a_file"
+    assert client.tool("write", path="out", content="x")["isError"]
+
+
+def test_file_tools_and_resources_keep_to_hide_and_protect(scene):
+    work = os.path.join(scene.home, "work")
+    os.mkdir(work)
+    pathlib.Path(work, ".env").write_text("SECRET=1")
+    pathlib.Path(work, "kept").write_text("old")
+    pathlib.Path(work, "plain").write_text("plain")
+    for name in (work, *(os.path.join(work, one) for one in (".env", "kept", "plain"))):
+        os.chown(name, scene.identity.uid, scene.identity.gid)
+    with mcp_client.Client(scene, f"--workspace={work}", f"--hide={work}/.env", f"--protect={work}/kept") as client:
+        for _ in range(2):  # before the jar runs and while it does
+            assert "plain" in client.text("read", path="plain")
+            assert client.tool("read", path=".env")["isError"]
+            assert client.tool("write", path="kept", content="new")["isError"]
+            assert not client.tool("grep", pattern="SECRET")["structuredContent"]["matches"]
+            session = client.tool("shell", commands=["true"])["structuredContent"]["session"]
+            assert "error" in client.call("resources/read", uri=f"session://{session}/files/.env")
+            assert "result" in client.call("resources/read", uri=f"session://{session}/files/plain")
+    assert pathlib.Path(work, "kept").read_text() == "old"
+
+
 def test_errors_of_the_guests_are_answers(client):
     result = client.tool("python", code="1/0")
     assert result["isError"] and "ZeroDivisionError" in result["content"][0]["text"]
@@ -134,7 +171,7 @@ def test_output_comes_as_progress_while_it_runs(client):
 
 
 def test_processes_run_beside_the_calls(client):
-    started = client.tool("process_start", command="read line; echo got $line; read line")
+    started = client.tool("process_start", arguments=["sh", "-c", "read line; echo got $line; read line"])
     process = started["structuredContent"]["process"]
     client.tool("process_write", process=process, text="hello\n")
     deadline = time.monotonic() + 20
@@ -287,7 +324,7 @@ def test_an_agent_file_narrows(scene):
 def test_the_trail_tells_everything_but_secrets(scene):
     with mcp_client.Client(scene, "--env=MY_SETTING=hunter2hunter2") as client:
         client.tool("shell", commands=["echo password=opensesame ghp_0123456789abcdefghij hunter2hunter2"])
-        client.tool("process_start", command="true", environment={"A": "quite-private"})
+        client.tool("process_start", arguments=["true"], environment={"A": "quite-private"})
         text = pathlib.Path(client.audit).read_text()
         for secret in ("opensesame", "ghp_0123", "hunter2", "quite-private"):
             assert secret not in text
@@ -361,9 +398,20 @@ def test_the_end_leaves_nothing(scene, end):
     assert not glob.glob(f"{scene.home}/belljar/*.sock")
 
 
-def test_a_client_that_reads_nothing_holds_nothing_up(scene):
-    client = mcp_client.Client(scene, initialize=False)
-    client.process.stdout.close()
-    client.process.send_signal(signal.SIGTERM)
-    client.process.wait(10 * mcp_client.jars.SLOWER)
-    assert not leftovers(client.process.pid)
+def test_a_client_that_reads_nothing_is_ended_with(scene):
+    process = subprocess.Popen(
+        scene.identity.command([os.environ["BELLJAR"], "mcp", "--audit=none"]),
+        cwd=scene.home, env=mcp_client.jars.Outside(scene).environment(), start_new_session=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    listing = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": STATELESS}}) + "\n"
+    for _ in range(200):  # far more than a pipe holds
+        process.stdin.write(listing.encode())
+    process.stdin.flush()
+    time.sleep(0.5)
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    process.wait(10 * mcp_client.jars.SLOWER)
+    process.stdin.close()
+    process.stdout.close()
+    assert not leftovers(process.pid)

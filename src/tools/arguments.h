@@ -1,0 +1,20 @@
+// Arguments: what a model sent, held against a tool's schema. Only the keywords that the table
+// uses are known.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <string>
+
+#include "tools/failure.h"
+#include "tools/tool_table.h"
+
+namespace belljar::tools {
+
+// The message names the argument and says what it must be.
+Status check_arguments(const Tool& tool, const boost::json::object& arguments);
+
+// `where` begins the message: "timeout_ms".
+Status check_value(const boost::json::object& schema, const boost::json::value& value,
+                   const std::string& where);
+
+}  // namespace belljar::tools
