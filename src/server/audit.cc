@@ -67,10 +67,10 @@ std::string now() {
   return std::string(text.data(), length) + "." + fraction + "Z";
 }
 
-std::string shortened(std::string text) {
-  if (text.size() <= kMaxText) return text;
-  const std::size_t all = text.size();
-  text.resize(kMaxText);
+// `all`: how long it was before anything was done to it.
+std::string shortened(std::string text, std::size_t all) {
+  if (text.size() <= kMaxText && all <= kMaxText * 8) return text;
+  text.resize(std::min(text.size(), kMaxText));
   return repair_utf8(text) + "… (" + std::to_string(all) + " bytes)";
 }
 
@@ -99,7 +99,7 @@ json::value Mask::masked(const json::value& value, int depth) const {
   if (depth > kMaxDepth) return "…";
   // Masked before it is cut, or half a secret would stand at the end.
   if (const json::string* one = value.if_string())
-    return json::value(shortened(text(std::string(one->subview(0, kMaxText * 8)))));
+    return json::value(shortened(text(std::string(one->subview(0, kMaxText * 8))), one->size()));
   if (const json::array* list = value.if_array()) {
     json::array copy;
     for (std::size_t i = 0; i < std::min(list->size(), kMaxItems); ++i)

@@ -253,15 +253,25 @@ def test_without_elicitation_a_terminal_decides(scene):
         assert client.text("shell", commands=["echo more"]) == "more\n"
         number = client.send_tool("shell", commands=["echo x; touch y"])
         client.wait_for(lambda m: m.get("method") == "notifications/message" and m is not said)
-        prompt = client.belljar("approvals", input="n\n")
-        assert "touch y" in prompt.stdout and "[y]es [n]o [a]lways" in prompt.stdout
+        prompt = subprocess.Popen(
+            scene.identity.command([os.environ["BELLJAR"], "approvals"]), env=client.environment, cwd=scene.home,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+        prompt.stdin.write("n\n")
+        prompt.stdin.flush()
         assert client.wait(number)["result"]["isError"]
+        prompt.terminate()  # it waits for the next
+        shown, _ = prompt.communicate(timeout=mcp_client.PATIENCE)
+        assert "touch y" in shown and "[y]es [n]o [a]lways" in shown
         assert client.belljar("approvals", "approve", listed[0]["approval_id"]).returncode == 125
 
 
 def test_a_guest_cannot_approve_its_own_calls(scene):
     """Not even one that sees the socket: with everything readable and writable."""
-    with mcp_client.Client(scene, "--permission=ask", "--profile=open") as client:
+    work = os.path.join(scene.home, "work")
+    os.mkdir(work)
+    os.chown(work, scene.identity.uid, scene.identity.gid)
+    with mcp_client.Client(scene, "--permission=ask", "--profile=open", f"--workspace={work}") as client:
         number = client.send_tool("python", code="import glob, os, socket, json\n"
             f"path = glob.glob('{scene.home}/belljar/*.sock')\n"
             "s = socket.socket(socket.AF_UNIX); s.settimeout(5); s.connect(path[0])\n"
@@ -270,6 +280,7 @@ def test_a_guest_cannot_approve_its_own_calls(scene):
         waiting = json.loads(client.belljar("approvals", "list", "--json").stdout)[0]
         client.belljar("approvals", "approve", waiting["approval_id"])
         result = client.wait(number)["result"]["structuredContent"]
+        assert "exception" in result, result
         refused = result["exception"] and result["exception"]["type"] in (
             "ConnectionResetError", "BrokenPipeError", "PermissionError", "IndexError", "FileNotFoundError"
         )  # fmt: skip
