@@ -102,6 +102,14 @@ json::object session_key_values() {
   return properties;
 }
 
+// By tool: what it may do, or what it may with commands and paths that match a pattern.
+json::object permissions_schema() {
+  const json::object one{{"type", "string"}, {"enum", {"auto", "ask", "deny"}}};
+  json::object either;
+  either["anyOf"] = json::array{one, tables_of(one)};
+  return described(tables_of(either), "which tools a model may use; `default` is for all others");
+}
+
 }  // namespace
 
 json::object config_schema() {
@@ -112,6 +120,7 @@ json::object config_schema() {
                  {"profiles", tables_of(table_of(profile_keys()))},
                  {"tasks", tables_of(table_of(task_keys()))},
                  {"session", table_of(session_key_values())},
+                 {"permissions", permissions_schema()},
                  {"net_groups", described(tables_of(list_of(text())),
                                           "rules about hosts that @NAME stands for")}}))
     schema[member.key()] = member.value();

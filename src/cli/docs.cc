@@ -193,6 +193,26 @@ void add_session(std::string& text) {
   }
 }
 
+void add_permissions(std::string& text) {
+  text +=
+      "\n## Permissions\n\n"
+      "`[permissions]` says which tools a model may use through `belljar mcp` and `belljar serve`: "
+      "`auto`, `ask` (a person is asked first) or `deny`, for each tool or by patterns, of which "
+      "the last that matches decides. `default` is for the tools that are not named, and is "
+      "`auto`. Where a tool has patterns and none matches, it is at least `ask`.\n\n"
+      "```toml\n"
+      "[permissions]\n"
+      "default = \"auto\"\n"
+      "write = { \"*\" = \"auto\", \"*.lock\" = \"ask\" }\n"
+      "shell = { \"*\" = \"ask\", \"git *\" = \"auto\", \"git push*\" = \"deny\" }\n"
+      "```\n\n"
+      "`*` is any text, `?` one character. For `shell` patterns are advice and no boundary: a "
+      "shell can be talked into anything, and what a command can reach is the sandbox's to say. A "
+      "command that is several (`;`, `&&`, `|`, `$( )`, a redirection) is allowed by no pattern "
+      "but `*`. The file of a project that is not trusted can only make things stricter, and so "
+      "can agent files (`agents/NAME.md`, `--agent`).\n";
+}
+
 // One row of a table that has a column for each profile.
 template <class F>
 void add_row(std::string& text, std::string_view name, F&& value) {
@@ -255,6 +275,7 @@ std::string policy_page() {
   add_keys(text);
   add_hosts(text);
   add_session(text);
+  add_permissions(text);
   add_profiles(text);
   add_promises(text);
   return text;

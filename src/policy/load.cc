@@ -66,6 +66,7 @@ class Loader {
     Loaded loaded = with_sources(TRY(compose(sandbox_settings(), task_settings(), flags_)));
     TRY(validate(loaded.policy));
     loaded.bound = std::move(bound);
+    add_permissions(loaded);
     if (files_.user) loaded.session = session_settings(*files_.user, {}, places_.home);
     if (files_.project)
       loaded.session = session_settings(files_.project->config, loaded.session, places_.home);
@@ -110,6 +111,17 @@ class Loader {
   }
 
  private:
+  void add_permissions(Loaded& loaded) const {
+    if (files_.user && files_.user->permissions.permissions)
+      loaded.permissions.push_back(*files_.user->permissions.permissions);
+    if (!files_.project || !files_.project->config.permissions.permissions) return;
+    const Permissions& own = *files_.project->config.permissions.permissions;
+    if (files_.project->trusted && !loaded.permissions.empty())
+      loaded.permissions.back() = overlay(std::move(loaded.permissions.back()), own);
+    else
+      loaded.permissions.push_back(own);
+  }
+
   // Where a person would look for the rule: the flag, or the line of the file.
   Loaded with_sources(Loaded loaded) const {
     for (Grant& grant : loaded.policy.files.grants) {

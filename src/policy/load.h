@@ -23,6 +23,9 @@ struct Loaded {
   Policy policy;      // `profile` is the name that the person used, and each grant of a
                       // file or flag says which
   SessionSettings session;
+  // The strictest of these counts. A project that is not trusted has its own beside the
+  // person's; one that is trusted is asked first.
+  std::vector<Permissions> permissions;
   // What the files of a project that is not trusted must stay within, whatever its paths
   // lead to when they are opened.
   std::optional<Reach> bound;

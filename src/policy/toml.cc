@@ -38,7 +38,8 @@ constexpr std::size_t kMaxChain = 32;
 // Each is judged on its own where a project is not trusted.
 constexpr std::size_t kMaxTables = 1000;
 
-constexpr std::string_view kTables[] = {"sandbox", "profiles", "tasks", "net_groups", "session"};
+constexpr std::string_view kTables[] = {"sandbox",    "profiles", "tasks",
+                                        "net_groups", "session",  "permissions"};
 
 struct Text {
   std::string text;
@@ -105,6 +106,7 @@ class Reader {
       if (key == "tasks") TRY(read_tasks(key, table));
       if (key == "net_groups") TRY(read_groups(table));
       if (key == "session") TRY(read_session(key, table));
+      if (key == "permissions") TRY(read_permissions(key, table));
     }
     TRY(check_groups());
     TRY(check_profiles());
@@ -364,6 +366,42 @@ class Reader {
         return wrong(position_of(node), status.error().what, status.error().hint);
     }
     return {};
+  }
+
+  // A tool's permission, or a table of patterns, of which the last that matches decides:
+  // they count in the order in which they stand.
+  Status read_permissions(const toml::key& name, const toml::table& table) {
+    config_.permissions.position = position_of(name);
+    Permissions& permissions = config_.permissions.permissions.emplace();
+    for (auto&& [tool, node] : table) {
+      if (tool == "default") {
+        permissions.otherwise = TRY(read_permission(tool, node));
+        continue;
+      }
+      std::vector<PermissionRule>& rules = permissions.tools[std::string(tool.str())];
+      if (!node.is_table()) {
+        rules.push_back({"*", TRY(read_permission(tool, node))});
+        continue;
+      }
+      std::vector<std::pair<Position, PermissionRule>> placed;
+      for (auto&& [pattern, value] : *node.as_table())
+        placed.emplace_back(
+            position_of(pattern),
+            PermissionRule{std::string(pattern.str()), TRY(read_permission(tool, value))});
+      std::ranges::sort(
+          placed, {}, [](const auto& one) { return std::pair(one.first.line, one.first.column); });
+      for (auto& [position, rule] : placed) rules.push_back(std::move(rule));
+    }
+    return {};
+  }
+
+  Result<Permission> read_permission(const toml::key& tool, const toml::node& node) const {
+    const auto* text = node.as_string();
+    const std::optional<Permission> known =
+        text != nullptr ? parse_permission(text->get()) : std::nullopt;
+    if (known) return *known;
+    return wrong(position_of(node),
+                 std::string(tool.str()) + ": must be auto, ask or deny, or a table of patterns");
   }
 
   std::unexpected<Error> unknown_session_key(const toml::key& key) const {

@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "policy/keys.h"
 #include "policy/net_rule.h"
+#include "policy/permissions.h"
 #include "policy/profiles.h"
 #include "policy/session_keys.h"
 
@@ -66,6 +68,13 @@ struct SessionSection {
   bool operator==(const SessionSection&) const = default;
 };
 
+// [permissions]
+struct PermissionsSection {
+  std::optional<Permissions> permissions;
+  Position position;
+  bool operator==(const PermissionsSection&) const = default;
+};
+
 struct Config {
   std::string file;    // as messages name it
   std::string folder;  // absolute; its paths start there
@@ -74,6 +83,7 @@ struct Config {
   Tasks tasks;
   NetGroupDefinitions net_groups;
   SessionSection session;
+  PermissionsSection permissions;
   bool operator==(const Config&) const = default;
 
   Error error(Position position, std::string_view what, const std::string& hint = {}) const;

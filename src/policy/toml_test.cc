@@ -299,5 +299,20 @@ TEST(Toml, a_wrong_key_of_sessions_is_named_with_its_place) {
   EXPECT_TRUE(has(error("[session]\npython = [\"a\", \"b\"]"), "python: must be one value"));
 }
 
+TEST(Toml, permissions_keep_the_order_of_the_file) {
+  const Config config = good(
+      "[permissions]\ndefault = \"deny\"\npython = \"auto\"\n"
+      "shell = { \"*\" = \"ask\", \"git *\" = \"auto\", \"a *\" = \"deny\" }\n");
+  ASSERT_TRUE(config.permissions.permissions);
+  const Permissions& permissions = *config.permissions.permissions;
+  EXPECT_EQ(permissions.otherwise, Permission::deny);
+  const std::vector<PermissionRule> rules = {
+      {"*", Permission::ask}, {"git *", Permission::automatic}, {"a *", Permission::deny}};
+  EXPECT_EQ(permissions.tools.at("shell"), rules);
+  EXPECT_EQ(permissions.decide("python", {.text = "1"}), Permission::automatic);
+  EXPECT_TRUE(has(error("[permissions]\nshell = \"maybe\""), "belljar.toml:2:9: shell: must be"));
+  EXPECT_TRUE(has(error("[permissions]\nshell = { a = 1 }"), "shell: must be auto, ask or deny"));
+}
+
 }  // namespace
 }  // namespace belljar

@@ -1,0 +1,110 @@
+#include "server/approvals.h"
+
+#include <gtest/gtest.h>
+
+namespace belljar::server {
+namespace {
+
+using std::chrono::milliseconds;
+
+Approval about(std::string tool, std::vector<std::string> commands, std::string session = "s") {
+  Approval approval;
+  approval.tool = std::move(tool);
+  approval.session = std::move(session);
+  approval.subjects = std::move(commands);
+  return approval;
+}
+
+// Asks, and lets `decides` hear of it.
+std::optional<Decision> ask(Approvals& approvals, Loop& loop, Approval approval,
+                            std::function<void(const Approval&)> decides,
+                            std::shared_ptr<Cancel> cancel = {}) {
+  std::optional<Decision> result;
+  auto wait = [](Approvals& of, Approval what, std::function<void(const Approval&)> hears,
+                 std::shared_ptr<Cancel> until, std::optional<Decision>& to) -> Async<void> {
+    to = co_await of.ask(std::move(what), std::move(hears), std::move(until));
+  };
+  begin(loop, wait(approvals, std::move(approval), std::move(decides), std::move(cancel), result));
+  loop.restart();
+  loop.run();
+  return result;
+}
+
+TEST(Approvals, one_that_nobody_decides_about_is_denied) {
+  Loop loop;
+  Approvals approvals(loop, milliseconds(20));
+  const std::optional<Decision> decision = ask(approvals, loop, about("shell", {"ls"}), {});
+  ASSERT_TRUE(decision);
+  EXPECT_FALSE(decision->approved);
+  EXPECT_EQ(decision->by, "timeout");
+  EXPECT_TRUE(approvals.pending().empty());
+}
+
+TEST(Approvals, a_decision_is_heard_once) {
+  Loop loop;
+  Approvals approvals(loop, milliseconds(10'000));
+  std::vector<ApprovalEvent::Kind> heard;
+  approvals.subscribe([&](const ApprovalEvent& event) { heard.push_back(event.kind); });
+  const auto decision = ask(approvals, loop, about("shell", {"ls"}), [&](const Approval& asked) {
+    EXPECT_EQ(approvals.pending().size(), 1U);
+    EXPECT_TRUE(approvals.find(asked.id));
+    EXPECT_TRUE(approvals.decide(asked.id, {.approved = true, .message = "yes"}));
+    EXPECT_FALSE(approvals.decide(asked.id, {.approved = false}));
+  });
+  ASSERT_TRUE(decision);
+  EXPECT_TRUE(decision->approved);
+  EXPECT_EQ(decision->message, "yes");
+  EXPECT_EQ(heard.size(), 2U);
+  EXPECT_FALSE(approvals.remembered(about("shell", {"ls"}))) << "once is once";
+}
+
+TEST(Approvals, a_cancelled_call_waits_no_longer) {
+  Loop loop;
+  Approvals approvals(loop, milliseconds(60'000));
+  const auto cancel = std::make_shared<Cancel>();
+  EXPECT_FALSE(ask(approvals, loop, about("python", {}), [&](auto&) { cancel->ask(); }, cancel));
+  EXPECT_TRUE(approvals.pending().empty());
+}
+
+TEST(Approvals, for_the_session_means_this_tool_and_this_session) {
+  Loop loop;
+  Approvals approvals(loop, milliseconds(10'000));
+  (void)ask(approvals, loop, about("shell", {"ls"}), [&](const Approval& asked) {
+    EXPECT_TRUE(approvals.decide(asked.id, {.approved = true, .scope = Scope::tool}));
+  });
+  EXPECT_TRUE(approvals.remembered(about("shell", {"anything; at all"})));
+  EXPECT_FALSE(approvals.remembered(about("python", {})));
+  EXPECT_FALSE(approvals.remembered(about("shell", {"ls"}, "other")));
+  approvals.forget("s");
+  EXPECT_FALSE(approvals.remembered(about("shell", {"ls"})));
+}
+
+TEST(Approvals, a_pattern_covers_commands_that_match_and_are_one) {
+  Loop loop;
+  Approvals approvals(loop, milliseconds(10'000));
+  (void)ask(approvals, loop, about("shell", {"git log"}), [&](const Approval& asked) {
+    auto with = [&](std::string pattern) {
+      return approvals.decide(
+          asked.id, {.approved = true, .scope = Scope::pattern, .pattern = std::move(pattern)});
+    };
+    EXPECT_FALSE(with("make *")) << "it does not match what it shall approve";
+    EXPECT_TRUE(with("git *"));
+  });
+  EXPECT_TRUE(approvals.remembered(about("shell", {"git status", "git diff"})));
+  EXPECT_FALSE(approvals.remembered(about("shell", {"git status", "rm x"})));
+  EXPECT_FALSE(approvals.remembered(about("shell", {"git status; rm x"})));
+  EXPECT_FALSE(approvals.remembered(about("shell", {})));
+}
+
+TEST(Approvals, a_denial_is_not_remembered) {
+  Loop loop;
+  Approvals approvals(loop, milliseconds(10'000));
+  const auto decision = ask(approvals, loop, about("shell", {"ls"}), [&](const Approval& asked) {
+    EXPECT_TRUE(approvals.decide(asked.id, {.approved = false, .scope = Scope::tool}));
+  });
+  EXPECT_FALSE(decision->approved);
+  EXPECT_FALSE(approvals.remembered(about("shell", {"ls"})));
+}
+
+}  // namespace
+}  // namespace belljar::server

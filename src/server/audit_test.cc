@@ -1,0 +1,82 @@
+#include "server/audit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "base/file.h"
+#include "support/folder.h"
+
+namespace belljar::server {
+namespace {
+
+namespace json = boost::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(Mask, what_looks_like_a_secret_goes_and_the_rest_stays) {
+  const Mask mask({"hunter2hunter2", "no"});
+  for (const char* text :
+       {"x hunter2hunter2 y", "export API_KEY=SECRETVALUE", "password: SECRETVALUE",
+        "curl -H 'Authorization: Bearer SECRETVALUE0'", "\"token\": \"SECRETVALUE\"",
+        "https://me:SECRETVALUE@host/x", "ghp_SECRETVALUE0123456789", "sk-SECRETVALUE0123456789",
+        "AKIA0123456789ABCDEF", "eyJhbGciOiJI.eyJzdWIiOiIx.SECRETVALUE",
+        "-----BEGIN RSA PRIVATE KEY-----\nSECRETVALUE\n-----END RSA PRIVATE KEY-----"}) {
+    const std::string masked = mask.text(text);
+    EXPECT_THAT(masked, HasSubstr("***")) << text;
+    EXPECT_THAT(masked, Not(HasSubstr("SECRETVALUE"))) << text;
+    EXPECT_THAT(masked, Not(HasSubstr("hunter2"))) << text;
+  }
+  for (const char* text : {"git commit -m 'no secrets here'", "print(tokens)", "x = 5", "no"})
+    EXPECT_EQ(mask.text(text), text);
+}
+
+TEST(Mask, arguments_are_cut_and_variables_have_no_values) {
+  const Mask mask;
+  json::value value = json::parse(R"({"environment":{"A":"private"},"list":["token=abcdef"]})");
+  value.as_object()["code"] = std::string(100'000, 'x');
+  const std::string said = json::serialize(mask.arguments(value));
+  EXPECT_LT(said.size(), 3000U);
+  EXPECT_THAT(said, HasSubstr("100000 bytes"));
+  EXPECT_THAT(said, HasSubstr(R"("A":"***")"));
+  EXPECT_THAT(said, Not(HasSubstr("private")));
+  EXPECT_THAT(said, Not(HasSubstr("abcdef")));
+}
+
+TEST(Mask, deep_values_end) {
+  std::string deep;
+  for (int i = 0; i < 30; ++i) deep += "[";
+  for (int i = 0; i < 30; ++i) deep += "]";
+  EXPECT_LT(json::serialize(Mask().arguments(json::parse(deep))).size(), 30U);
+}
+
+TEST(Audit, lines_are_private_and_rotated_by_size) {
+  const belljar::testing::Folder folder;
+  const std::string file = folder.path() + "/audit.jsonl";
+  Result<Audit> audit = Audit::open({.file = file, .max_bytes = 300, .keep = 2}, Mask());
+  ASSERT_TRUE(audit);
+  for (int i = 0; i < 20; ++i) audit->write({{"event", "call"}, {"number", i}});
+  struct stat about{};
+  ASSERT_EQ(::stat(file.c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 0777, 0600U);
+  EXPECT_LE(about.st_size, 300);
+  EXPECT_THAT(*read_text(file), HasSubstr("\"number\":19"));
+  EXPECT_TRUE(std::filesystem::exists(file + ".1"));
+  EXPECT_TRUE(std::filesystem::exists(file + ".2"));
+  EXPECT_FALSE(std::filesystem::exists(file + ".3"));
+  EXPECT_EQ(audit->lost(), 0U);
+}
+
+TEST(Audit, a_symlink_or_a_fifo_is_refused) {
+  const belljar::testing::Folder folder;
+  std::filesystem::create_symlink(folder.path() + "/elsewhere", folder.path() + "/link");
+  ASSERT_EQ(::mkfifo((folder.path() + "/fifo").c_str(), 0600), 0);
+  EXPECT_FALSE(Audit::open({.file = folder.path() + "/link"}, Mask()));
+  EXPECT_FALSE(Audit::open({.file = folder.path() + "/fifo"}, Mask()));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/elsewhere"));
+}
+
+}  // namespace
+}  // namespace belljar::server

@@ -1,0 +1,38 @@
+// The file tools: in this process, on a thread beside the loop, on what the guest sees.
+#include <stop_token>
+
+#include "server/dispatch.h"
+#include "server/session_files.h"
+#include "tools/file_tools.h"
+
+namespace belljar::server {
+
+Async<ToolAnswer> Dispatcher::run_file(ToolCall& call) {
+  const Status there = engine_.ensure(call.session);
+  if (!there) co_return tool_error("failed", there.error().message());
+  Result<session::SessionView> view = engine_.view(call.session);
+  if (!view) co_return tool_error("failed", view.error().message());
+  const auto stop = std::make_shared<std::stop_source>();
+  const Cancel::Hearing hearing(call.cancel, [stop] { stop->request_stop(); });
+  auto work = [view = *std::move(view), tool = call.tool, arguments = call.arguments,
+               token = stop->get_token()]() -> tools::Result<tools::FileAnswer> {
+    tools::Result<tools::Workspace> files = workspace_of(view);
+    if (!files) return std::unexpected(files.error());
+    return tools::call_file_tool(*files, tool, arguments, token);
+  };
+  const tools::Result<tools::FileAnswer> done =
+      co_await engine_.aside().run(loop_, std::move(work));
+  if (!done) co_return tool_error(std::string(name(done.error().kind)), done.error().message());
+  ToolAnswer answer;
+  answer.text = done->text;
+  answer.structured = done->structured;
+  if (done->image_mime && done->image_base64) {
+    Image image;
+    image.mime = *done->image_mime;
+    image.base64 = *done->image_base64;
+    answer.images.push_back(std::move(image));
+  }
+  co_return answer;
+}
+
+}  // namespace belljar::server

@@ -1,0 +1,58 @@
+"""Clients of other projects, in environments made for them under build/."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NODE_PACKAGES = ["node@22", "@modelcontextprotocol/conformance@0.2.0-alpha.12"]
+
+
+@pytest.fixture(scope="session")
+def belljar() -> str:
+    return os.path.abspath(os.environ["BELLJAR"])
+
+
+@contextlib.contextmanager
+def alone(name: str):
+    """Several workers may want the same thing made."""
+    (ROOT / "build").mkdir(exist_ok=True)
+    with open(ROOT / f"build/{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture(scope="session")
+def node_modules() -> pathlib.Path:
+    """A Node that is new enough, and the conformance suite."""
+    folder = ROOT / "build/mcp-node"
+    with alone("mcp-node"):
+        if not (folder / "node_modules/@modelcontextprotocol/conformance").exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            subprocess.run(
+                ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *NODE_PACKAGES],
+                cwd=folder, check=True, timeout=600,
+            )  # fmt: skip
+    return folder / "node_modules"
+
+
+@pytest.fixture(scope="session")
+def sdk_python() -> str:
+    """An interpreter that has the official Python SDK."""
+    folder = ROOT / "build/mcp-venv"
+    python = folder / "bin/python"
+    probe = [python, "-c", "import mcp"]
+    with alone("mcp-venv"):
+        if not python.exists() or subprocess.run(probe, capture_output=True).returncode != 0:
+            subprocess.run([sys.executable, "-m", "venv", folder], check=True, timeout=120)
+            subprocess.run([folder / "bin/pip", "install", "-q", "mcp>=2,<3"], check=True, timeout=600)
+    return str(python)
