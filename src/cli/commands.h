@@ -80,6 +80,14 @@ inline constexpr FlagHelp kShellFlags[] = {
     {"json", 0, "", "print the whole answer as JSON, at the end"},
 };
 
+inline constexpr FlagHelp kServeFlags[] = {
+    {"listen", 0, "ADDRESS:PORT|unix:PATH", "listen here only"},
+    {"allow-remote", 0, "", "the address may be one that others can reach"},
+    {"config", 0, "FILE", "read this file instead of yours and the project's", Offer::file},
+    {"token-file", 0, "FILE", "the tokens; made with one in it if it is not there", Offer::file},
+    {"skills-dir", 0, "DIR", "where skills are kept", Offer::folder},
+};
+
 inline constexpr FlagHelp kJsonFlag[] = {{"json", 0, "", "print JSON"}};
 inline constexpr FlagHelp kTrustFlags[] = {
     {"list", 0, "", "list the files that are trusted"},
@@ -173,6 +181,19 @@ inline constexpr Subcommand kSubcommands[] = {
      .more = "Examples\n"
              "  belljar shell\n"
              "  belljar shell --profile=restricted -c 'make test'\n"},
+    {.name = "serve",
+     .alias = "",
+     .usage = "[FLAGS]",
+     .purpose = "serve sessions over HTTP",
+     .run = serve,
+     .accepts = Accepts::policy,
+     .flags = kServeFlags,
+     .more = "Listens on 127.0.0.1:8077 and on a socket in your runtime folder. Requests carry a\n"
+             "token of the token file; on the socket you need none. / describes the requests.\n"
+             "\n"
+             "Examples\n"
+             "  belljar serve --profile=restricted\n"
+             "  belljar serve --listen=unix:/run/user/1000/agents.sock --network=none\n"},
     {.name = "tasks",
      .alias = "",
      .usage = "[FLAGS]",

@@ -4,6 +4,7 @@
 
 #include "policy/keys.h"
 #include "policy/profiles.h"
+#include "policy/server_keys.h"
 #include "policy/session_keys.h"
 
 namespace belljar::cli {
@@ -102,6 +103,15 @@ json::object session_key_values() {
   return properties;
 }
 
+json::object server_key_values() {
+  json::object properties;
+  for (const ServerKey& key : server_keys())
+    properties[key.name] =
+        described(value_of({.name = key.name, .kind = key.kind}),
+                  std::string(key.help) + " (" + std::string(key.fallback) + ")");
+  return properties;
+}
+
 }  // namespace
 
 json::object config_schema() {
@@ -112,6 +122,7 @@ json::object config_schema() {
                  {"profiles", tables_of(table_of(profile_keys()))},
                  {"tasks", tables_of(table_of(task_keys()))},
                  {"session", table_of(session_key_values())},
+                 {"server", table_of(server_key_values())},
                  {"net_groups", described(tables_of(list_of(text())),
                                           "rules about hosts that @NAME stands for")}}))
     schema[member.key()] = member.value();

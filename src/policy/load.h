@@ -23,6 +23,7 @@ struct Loaded {
   Policy policy;      // `profile` is the name that the person used, and each grant of a
                       // file or flag says which
   SessionSettings session;
+  ServerSettings server;
   // What the files of a project that is not trusted must stay within, whatever its paths
   // lead to when they are opened.
   std::optional<Reach> bound;

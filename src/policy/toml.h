@@ -12,6 +12,7 @@
 #include "policy/keys.h"
 #include "policy/net_rule.h"
 #include "policy/profiles.h"
+#include "policy/server_keys.h"
 #include "policy/session_keys.h"
 
 namespace belljar {
@@ -66,6 +67,14 @@ struct SessionSection {
   bool operator==(const SessionSection&) const = default;
 };
 
+// [server]
+struct ServerSection {
+  // As they were written, so that they can be laid over others.
+  std::map<std::string, std::vector<std::string>, std::less<>> values;
+  Position position;
+  bool operator==(const ServerSection&) const = default;
+};
+
 struct Config {
   std::string file;    // as messages name it
   std::string folder;  // absolute; its paths start there
@@ -74,6 +83,7 @@ struct Config {
   Tasks tasks;
   NetGroupDefinitions net_groups;
   SessionSection session;
+  ServerSection server;
   bool operator==(const Config&) const = default;
 
   Error error(Position position, std::string_view what, const std::string& hint = {}) const;
@@ -93,6 +103,9 @@ inline constexpr std::size_t kMaxConfigBytes = std::size_t{1} << 20;
 // What [session] says, over the settings given.
 SessionSettings session_settings(const Config& config, SessionSettings under,
                                  const std::string& home);
+
+// What [server] says, over the settings given.
+ServerSettings server_settings(const Config& config, ServerSettings under, const std::string& home);
 
 // The groups, without where they stand.
 NetGroups net_groups(const Config& config);

@@ -29,6 +29,7 @@ class Engine {
   Status interrupt(const std::string& id);
   Status close(const std::string& id);
   std::vector<SessionInfo> list();
+  bool contains(const std::string& id) const { return sessions_.contains(id); }
 
  private:
   struct Reaper;
