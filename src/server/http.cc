@@ -9,7 +9,6 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
@@ -24,7 +23,7 @@ namespace {
 
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
-using Socket = beast::basic_stream<asio::generic::stream_protocol>;
+using Socket = asio::generic::stream_protocol::socket;
 using Parser = http::request_parser<http::string_body>;
 using boost::system::error_code;
 
@@ -61,7 +60,8 @@ Request head_of(const Parser& parser, const Peer& peer) {
   return request;
 }
 
-Response refuse_unread(error_code error) {
+Response refuse_unread(error_code error, bool timed_out) {
+  if (timed_out) return refuse(kTimeout, "the request did not arrive in time");
   if (error == http::error::header_limit || error == http::error::buffer_overflow)
     return refuse(kHeadersTooLarge, "the head of the request is too large");
   if (error == http::error::body_limit)
@@ -113,11 +113,11 @@ struct HttpServer::State {
 };
 
 // One connection, from when it is accepted.
-struct HttpServer::State::Connection {
+struct HttpServer::State::Connection : std::enable_shared_from_this<Connection> {
   Connection(std::shared_ptr<State> its_server, int family, Fd fd)
-      : server(std::move(its_server)), socket(server->loop) {
+      : server(std::move(its_server)), socket(server->loop), timer(server->loop) {
     error_code error;
-    socket.socket().assign(asio::generic::stream_protocol(family, 0), fd.get(), error);
+    socket.assign(asio::generic::stream_protocol(family, 0), fd.get(), error);
     if (!error) (void)fd.release();  // the socket owns it now
     ++server->open;
   }
@@ -131,6 +131,9 @@ struct HttpServer::State::Connection {
 
   std::shared_ptr<State> server;
   Socket socket;
+  asio::steady_timer timer;
+  std::uint64_t deadline = 0;  // a number for each, so that a late alarm hits nothing else
+  bool timed_out = false;
   Peer peer;
   beast::flat_buffer buffer;
   bool keeps_alive = true;
@@ -143,7 +146,24 @@ struct HttpServer::State::Connection {
   }
   void close() {
     error_code ignored;  // it is being thrown away
-    socket.socket().close(ignored);
+    socket.close(ignored);
+  }
+
+  // What waits on the socket then is given up; the socket itself stays, for an answer.
+  void expires_after(std::chrono::milliseconds time) {
+    timed_out = false;
+    timer.expires_after(time);
+    timer.async_wait([weak = weak_from_this(), mine = ++deadline](error_code error) {
+      const std::shared_ptr<Connection> self = weak.lock();
+      if (error || self == nullptr || self->deadline != mine) return;
+      self->timed_out = true;
+      error_code ignored;  // then there is nothing to give up
+      self->socket.cancel(ignored);
+    });
+  }
+  void expires_never() {
+    ++deadline;
+    timer.cancel();
   }
 
   static Async<void> serve(std::shared_ptr<Connection> self);
@@ -162,7 +182,7 @@ struct HttpServer::State::Connection {
 Async<bool> HttpServer::State::Connection::first_bytes() {
   if (buffer.size() > 0) co_return true;
   enter_idle();
-  socket.expires_after(server->limits.idle);
+  expires_after(server->limits.idle);
   const auto room = buffer.prepare(2048);
   auto [error, size] = co_await socket.async_read_some(room, kAwait);
   leave_idle();
@@ -176,11 +196,11 @@ Async<bool> HttpServer::State::Connection::one_request() {
   Parser parser;
   parser.header_limit(static_cast<std::uint32_t>(server->limits.header_bytes));
   parser.body_limit(boost::none);  // until it is known what is asked for
-  socket.expires_after(server->limits.header);
+  expires_after(server->limits.header);
   auto [head_error, head_size] = co_await http::async_read_header(socket, buffer, parser, kAwait);
   if (head_error == http::error::end_of_stream) co_return false;
   if (head_error) {
-    co_await refuse_and_close(refuse_unread(head_error));
+    co_await refuse_and_close(refuse_unread(head_error, timed_out));
     co_return false;
   }
   if (server->gone) co_return false;
@@ -196,7 +216,7 @@ Async<bool> HttpServer::State::Connection::one_request() {
   }
   const std::uint64_t length = parser.content_length().value_or(0);
   if (length > *admitted) {
-    co_await refuse_and_close(refuse_unread(http::error::body_limit));
+    co_await refuse_and_close(refuse_unread(http::error::body_limit, false));
     co_return false;
   }
   parser.body_limit(*admitted);
@@ -206,15 +226,15 @@ Async<bool> HttpServer::State::Connection::one_request() {
       const bool told = co_await send_bytes("HTTP/1.1 100 Continue\r\n\r\n");
       if (!told) co_return false;
     }
-    socket.expires_after(time_for(server->limits.body, parser.chunked() ? *admitted : length));
+    expires_after(time_for(server->limits.body, parser.chunked() ? *admitted : length));
     auto [body_error, body_size] = co_await http::async_read(socket, buffer, parser, kAwait);
     if (body_error) {
-      co_await refuse_and_close(refuse_unread(body_error));
+      co_await refuse_and_close(refuse_unread(body_error, timed_out));
       co_return false;
     }
   }
   request.body = std::move(parser.get().body());
-  socket.expires_never();
+  expires_never();
   if (server->gone) co_return false;
   Response response = co_await server->handler.answer(std::move(request));
   const bool sent = co_await send(std::move(response), is_head);
@@ -230,13 +250,13 @@ Async<void> HttpServer::State::Connection::serve(std::shared_ptr<Connection> sel
     if (!self->keeps_alive || self->server->draining) goes_on = false;
   }
   error_code ignored;  // the other side may have gone
-  self->socket.socket().shutdown(asio::socket_base::shutdown_both, ignored);
+  self->socket.shutdown(asio::socket_base::shutdown_both, ignored);
 }
 
 // ---- answers ------------------------------------------------------------------
 
 Async<bool> HttpServer::State::Connection::send_bytes(std::string bytes) {
-  socket.expires_after(time_for(server->limits.write, bytes.size()));
+  expires_after(time_for(server->limits.write, bytes.size()));
   const auto buffers = asio::buffer(bytes);
   auto [error, size] = co_await asio::async_write(socket, buffers, kAwait);
   co_return !error;
@@ -301,8 +321,8 @@ Async<void> HttpServer::State::Connection::refuse_and_close(Response response) {
   const bool sent = co_await send(std::move(response), false);
   if (!sent) co_return;
   error_code ignored;  // the other side may have gone
-  socket.socket().shutdown(asio::socket_base::shutdown_send, ignored);
-  socket.expires_after(kLinger);
+  socket.shutdown(asio::socket_base::shutdown_send, ignored);
+  expires_after(kLinger);
   std::size_t read = 0;
   std::array<char, 16384> thrown_away{};
   const auto room = asio::buffer(thrown_away);

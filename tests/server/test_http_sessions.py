@@ -196,7 +196,7 @@ def test_an_admin_sees_all(server, ann):
 def test_a_policy_can_be_narrower(server, ann):
     session = ann.session(policy={"network": "none", "max_procs": 20})
     answer = ann.python(session, "import socket\nsocket.socket(socket.AF_INET)")
-    assert answer["exception"]["type"] == "PermissionError"
+    assert answer["exception"]["type"] in ("OSError", "PermissionError")
     control = ann.python(ann.session(), "import socket\nsocket.socket(socket.AF_INET) and 1")
     assert control["exception"] is None
 
@@ -232,7 +232,7 @@ def test_a_session_that_was_idle_comes_back_under_its_own_policy(start):
     ann.python(session, "x = 1")
     assert serving.wait_until(lambda: "belljar_sessions 0" in ann.get("/metrics").body.decode())
     answer = ann.python(session, "import socket\nsocket.socket(socket.AF_INET)")
-    assert answer["exception"]["type"] == "PermissionError"
+    assert answer["exception"]["type"] in ("OSError", "PermissionError")
     assert any("idle" in note for note in answer["notes"]), "the control: it had been ended"
 
 
