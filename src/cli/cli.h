@@ -26,6 +26,7 @@ int run(const Arguments& arguments);
 int python(const Arguments& arguments);
 int shell(const Arguments& arguments);
 int serve(const Arguments& arguments);
+int mcp(const Arguments& arguments);
 int tasks(const Arguments& arguments);
 int init(const Arguments& arguments);
 int trust(const Arguments& arguments);

@@ -88,6 +88,18 @@ inline constexpr FlagHelp kServeFlags[] = {
     {"skills-dir", 0, "DIR", "where skills are kept", Offer::folder},
 };
 
+inline constexpr std::string_view kPermissions[] = {"auto", "ask", "deny"};
+inline constexpr FlagHelp kMcpFlags[] = {
+    {"workspace", 0, "DIR", "the folder that all sessions work in; without it each has a fresh one",
+     Offer::folder},
+    {"permission", 0, "WHAT",
+     "auto, ask or deny: what a tool may do at most, whatever other settings say", Offer::nothing,
+     kPermissions},
+    {"audit", 0, "FILE",
+     "write what was asked, decided and done there; `none`: nowhere (default: in your state folder)",
+     Offer::file},
+};
+
 inline constexpr FlagHelp kJsonFlag[] = {{"json", 0, "", "print JSON"}};
 inline constexpr FlagHelp kTrustFlags[] = {
     {"list", 0, "", "list the files that are trusted"},
@@ -194,6 +206,18 @@ inline constexpr Subcommand kSubcommands[] = {
              "Examples\n"
              "  belljar serve --profile=restricted\n"
              "  belljar serve --listen=unix:/run/user/1000/agents.sock --network=none\n"},
+    {.name = "mcp",
+     .alias = "",
+     .usage = "[FLAGS]",
+     .purpose = "offer sessions as tools to an MCP client, on standard input and output",
+     .run = mcp,
+     .accepts = Accepts::policy,
+     .flags = kMcpFlags,
+     .more = "An MCP client starts it. Each connection has a session of its own.\n"
+             "\n"
+             "Examples\n"
+             "  belljar mcp --profile=restricted\n"
+             "  belljar mcp --workspace=. --network=none --permission=ask\n"},
     {.name = "tasks",
      .alias = "",
      .usage = "[FLAGS]",

@@ -154,7 +154,7 @@ std::expected<const SessionEntry*, Response> App::use_session(const std::string&
   const SessionEntry* entry = book_.find(id, principal);
   if (entry == nullptr) return std::unexpected(refuse(kNotFound, "there is no such session"));
   // The engine would make a missing one again, but under the operator's policy.
-  if (!engine_->contains(id)) {
+  if (!engine_->has(id)) {
     const Result<std::string> again = engine_->open(id, entry->policy);
     if (!again) return std::unexpected(refuse(kUnavailable, again.error()));
   }
@@ -189,12 +189,12 @@ std::expected<const SessionEntry*, Response> App::open_session(SessionEntry entr
 void App::forget_ended() {
   Principal everybody{.name = "", .rights = {Right::admin}, .session = {}};
   for (const SessionEntry* entry : book_.all(everybody))
-    if (!engine_->contains(entry->id)) close_session(std::string(entry->id));
+    if (!engine_->has(entry->id)) close_session(std::string(entry->id));
 }
 
 void App::close_session(const std::string& id) {
   events_.publish("session_closed", id, {});
-  if (engine_->contains(id)) (void)engine_->close(id);  // it may have been idle and gone
+  if (engine_->has(id)) (void)engine_->close(id);  // it may have been idle and gone
   book_.remove(id);
   setup_.tokens.remove_dispatch(id);
 }

@@ -157,9 +157,20 @@ Status Engine::close(const std::string& id) {
   return {};
 }
 
-Status Engine::interrupt(const std::string& id) {
-  TRY(find(id))->second->interrupt();
+Status Engine::interrupt(const std::string& id, Worker which) {
+  TRY(find(id))->second->interrupt(which);
   return {};
+}
+
+Status Engine::ensure(const std::string& id) {
+  TRY(find_or_open(id));
+  return {};
+}
+
+Result<SessionView> Engine::view(const std::string& id) {
+  if (!id.empty()) return TRY(find(id))->second->view();
+  const Policy policy = shared_by_sessions(policy_, common_->settings);
+  return view_of(TRY(resolve(policy, common_->host, common_->caller, Purpose::explain)));
 }
 
 // ---- calls --------------------------------------------------------------------

@@ -26,10 +26,15 @@ class Engine {
   Async<Result<ShellResult>> shell(std::string id, ShellCall call);
   Async<Result<std::shared_ptr<Program>>> spawn(std::string id, ProgramCall call);
   Async<Status> reset(std::string id);
-  Status interrupt(const std::string& id);
+  Status interrupt(const std::string& id, Worker which = Worker::every);
+  // Without an id: of a session that would be made now.
+  Result<SessionView> view(const std::string& id = {});
   Status close(const std::string& id);
   std::vector<SessionInfo> list();
-  bool contains(const std::string& id) const { return sessions_.contains(id); }
+  bool has(const std::string& id) const { return sessions_.contains(id); }
+  // Opens it if it is not there, as a call would.
+  Status ensure(const std::string& id);
+  Aside& aside() { return common_->aside; }
 
  private:
   struct Reaper;

@@ -114,11 +114,20 @@ void Session::end() {
   if (jar_ != nullptr) jar_->end();
 }
 
-void Session::interrupt() {
-  ++interrupts_;
-  if (python_ != nullptr) python_->interrupt();
+void Session::interrupt(Worker which) {
+  if (which != Worker::shell) {
+    ++python_interrupts_;
+    if (python_ != nullptr) python_->interrupt();
+  }
+  if (which == Worker::python) return;
+  ++shell_interrupts_;
   if (shell_ != nullptr) shell_->interrupt();
   for (const auto& shell : one_shots_) shell->interrupt();
+}
+
+Result<SessionView> Session::view() const {
+  if (jar_ != nullptr) return view_of(jar_->plan());
+  return view_of(TRY(resolve(policy_, common_->host, common_->caller, Purpose::explain)));
 }
 
 // ---- starting -----------------------------------------------------------------
@@ -216,7 +225,7 @@ Async<Result<PythonResult>> Session::python(PythonCall call) {
   const Busy busy(*this);
   if (Status good = check(call); !good) co_return std::unexpected(good.error());
   const Turns::Turn turn = co_await python_turns_.take();
-  const std::uint64_t interrupts = interrupts_;
+  const std::uint64_t interrupts = python_interrupts_;
   const Status started = co_await start_python();
   if (!started) co_return std::unexpected(started.error());
   const std::shared_ptr<AsyncJar> jar = jar_;
@@ -227,7 +236,7 @@ Async<Result<PythonResult>> Session::python(PythonCall call) {
   CallReport about_time;
   const milliseconds time = time_for(call.timeout, common_->settings.python_timeout, about_time);
   PythonResult result;
-  if (interrupts_ == interrupts) {
+  if (python_interrupts_ == interrupts) {
     jar->begin_call();
     result = co_await worker->execute(call, time, common_->settings.grace);
     jar->end_call();
@@ -253,7 +262,7 @@ Async<Result<ShellResult>> Session::shell(ShellCall call) {
   Turns own_turns(common_->loop);
   Turns& turns = call.one_shot ? own_turns : shell_turns_;
   const Turns::Turn turn = co_await turns.take();
-  const std::uint64_t interrupts = interrupts_;
+  const std::uint64_t interrupts = shell_interrupts_;
   const Result<std::shared_ptr<ShellWorker>> started = co_await shell_for(call);
   if (!started) co_return std::unexpected(started.error());
   const std::shared_ptr<AsyncJar> jar = jar_;
@@ -266,7 +275,7 @@ Async<Result<ShellResult>> Session::shell(ShellCall call) {
   const milliseconds time = time_for(call.timeout, common_->settings.shell_timeout, about_time);
   if (call.one_shot) one_shots_.insert(worker);
   ShellResult result;
-  if (interrupts_ == interrupts) {
+  if (shell_interrupts_ == interrupts) {
     jar->begin_call();
     result = co_await worker->run(call, time, common_->settings);
     jar->end_call();

@@ -15,6 +15,7 @@
 #include "session/python.h"
 #include "session/shell.h"
 #include "session/turns.h"
+#include "session/view.h"
 #include "session/warm_starts.h"
 
 namespace belljar::session {
@@ -48,7 +49,9 @@ class Session : public std::enable_shared_from_this<Session> {
   // A fresh interpreter; the jar and what else runs in it live on.
   Async<Status> reset();
   // Asks the calls that run to stop.
-  void interrupt();
+  void interrupt(Worker which = Worker::every);
+  // Of the jar that runs, or of the one that would.
+  Result<SessionView> view() const;
   // Ends everything inside. Calls that wait answer with an error.
   void end();
 
@@ -94,7 +97,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Turns shell_turns_;
   std::string shell_folder_;  // where the next shell begins
   std::set<std::shared_ptr<ShellWorker>> one_shots_;
-  std::uint64_t interrupts_ = 0;
+  std::uint64_t python_interrupts_ = 0;
+  std::uint64_t shell_interrupts_ = 0;
   int calls_ = 0;
   bool ended_ = false;
   Clock::time_point last_used_ = Clock::now();

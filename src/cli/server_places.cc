@@ -1,0 +1,72 @@
+#include "cli/server_places.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+namespace belljar::cli {
+namespace {
+
+std::string base_folder(const char* variable, const std::string& otherwise) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && value[0] == '/' ? value : otherwise;
+}
+
+bool names_a_secret(std::string name) {
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::toupper(c); });
+  return std::ranges::any_of(
+      std::initializer_list<std::string_view>{"KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL"},
+      [&](std::string_view word) { return name.find(word) != name.npos; });
+}
+
+// Values that the guest gets by the policy, and those of our own that are secret by name.
+std::vector<std::string> secret_values(const Policy& policy) {
+  std::vector<std::string> values;
+  for (const auto& [name, value] : policy.environment.set) values.push_back(value);
+  for (const std::string& variable : this_caller().environment) {
+    const std::size_t equals = variable.find('=');
+    if (equals != variable.npos && names_a_secret(variable.substr(0, equals)))
+      values.push_back(variable.substr(equals + 1));
+  }
+  return values;
+}
+
+Status make_private_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  if (::mkdir(path.c_str(), 0700) < 0 && errno != EEXIST) return fail("make " + path, errno);
+  struct stat about {};
+  if (::lstat(path.c_str(), &about) < 0) return fail("look at " + path, errno);
+  if (!S_ISDIR(about.st_mode) || about.st_uid != ::geteuid() || (about.st_mode & 0077) != 0)
+    return fail(path + " is not a folder that only you can use", 0, "chmod 700 it, or remove it");
+  return {};
+}
+
+}  // namespace
+
+Result<server::Audit> open_audit(const std::string& file, const Policy& policy) {
+  server::Mask mask(secret_values(policy));
+  if (file == "none") return server::Audit::open({}, std::move(mask));
+  if (!file.empty()) return server::Audit::open({.file = file}, std::move(mask));
+  const std::string folder =
+      base_folder("XDG_STATE_HOME", this_caller().home + "/.local/state") + "/belljar";
+  const Status made = make_private_folder(folder);
+  Result<server::Audit> audit = server::Audit::open({.file = folder + "/audit.jsonl"}, mask);
+  if (made && audit) return audit;
+  print_warning("no audit trail is kept: " + (made ? audit.error() : made.error()).message());
+  return server::Audit::open({}, std::move(mask));
+}
+
+Result<std::string> runtime_folder() {
+  const std::string own = "/tmp/belljar-run-" + std::to_string(::geteuid());
+  const char* given = std::getenv("XDG_RUNTIME_DIR");
+  const std::string folder =
+      given != nullptr && given[0] == '/' ? std::string(given) + "/belljar" : own;
+  TRY(make_private_folder(folder));
+  return folder;
+}
+
+}  // namespace belljar::cli

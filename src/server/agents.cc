@@ -1,0 +1,157 @@
+#include "server/agents.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/printable.h"
+#include "tools/tool_table.h"
+
+namespace belljar::server {
+namespace {
+
+constexpr std::size_t kMaxFile = std::size_t{1} << 20;
+constexpr std::size_t kMaxFrontMatter = std::size_t{64} << 10;
+constexpr std::size_t kMaxAgents = 1000;
+constexpr std::ptrdiff_t kMaxBrackets = 200;  // the reader goes down one call for each
+
+// What other programs call our tools.
+std::string our_name(const std::string& tool) {
+  if (tool == "bash" || tool == "sh") return "shell";
+  return tool;
+}
+
+bool is_ours(std::string_view tool) {
+  const auto is_named = [&](const tools::Tool& one) { return one.name == tool; };
+  return std::ranges::any_of(tools::all_tools(), is_named);
+}
+
+Result<std::string> front_matter(std::string_view text) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  auto line_end = [](std::string_view of, std::size_t from) {
+    return std::min(of.find('\n', from), of.size());
+  };
+  auto is_rule = [](std::string_view line) {
+    while (line.ends_with('\r') || line.ends_with(' ')) line.remove_suffix(1);
+    return line == "---";
+  };
+  std::size_t end = line_end(text, 0);
+  if (!is_rule(text.substr(0, end))) return fail("it does not begin with front matter (---)");
+  const std::size_t begin = std::min(end + 1, text.size());
+  for (std::size_t at = begin; at < text.size(); at = end + 1) {
+    end = line_end(text, at);
+    if (!is_rule(text.substr(at, end - at))) continue;
+    if (at - begin > kMaxFrontMatter) return fail("its front matter is larger than 64 KiB");
+    return std::string(text.substr(begin, at - begin));
+  }
+  return fail("its front matter has no end (---)");
+}
+
+class Reader {
+ public:
+  explicit Reader(std::string name) { agent_.name = std::move(name); }
+
+  Result<Agent> read(const YAML::Node& root) {
+    if (!root.IsMap()) return fail("its front matter is no table");
+    agent_.permissions.otherwise = Permission::deny;
+    if (const YAML::Node name = root["name"]; name.IsDefined() && name.IsScalar())
+      agent_.name = name.Scalar();
+    if (const YAML::Node about = root["description"]; about.IsDefined() && about.IsScalar())
+      agent_.description = about.Scalar();
+    const YAML::Node permission = root["permission"];
+    if (permission.IsDefined() && permission.IsMap()) {
+      for (const auto& entry : permission) TRY(take(entry.first, entry.second));
+    } else if (permission.IsDefined() && permission.IsNull()) {
+      // A list whose indentation was lost on its way.
+      for (const auto& entry : root)
+        if (entry.first.IsScalar() && !is_own_key(entry.first.Scalar()))
+          TRY(take(entry.first, entry.second));
+    } else if (permission.IsDefined()) {
+      return fail("permission: must be a table of tools");
+    }
+    return std::move(agent_);
+  }
+
+ private:
+  static bool is_own_key(std::string_view key) {
+    for (std::string_view own : {"name", "mode", "description", "permission", "model", "tools",
+                                 "temperature", "top_p", "color", "hidden", "steps"})
+      if (key == own) return true;
+    return false;
+  }
+
+  Status take(const YAML::Node& key, const YAML::Node& value) {
+    if (!key.IsScalar()) return fail("permission: the name of a tool must be a word");
+    const std::string given = key.Scalar();
+    const std::string tool = our_name(given);
+    std::vector<PermissionRule> rules;
+    if (value.IsScalar()) {
+      rules.push_back({"*", TRY(permission(given, value.Scalar()))});
+    } else if (value.IsMap()) {
+      for (const auto& entry : value) {
+        if (!entry.first.IsScalar() || !entry.second.IsScalar())
+          return fail("permission: " + printable(given) + ": patterns are words");
+        rules.push_back({entry.first.Scalar(), TRY(permission(given, entry.second.Scalar()))});
+      }
+    } else {
+      return fail("permission: " + printable(given) + ": must be allow, ask, deny or patterns");
+    }
+    if (tool == "*" && value.IsScalar()) {
+      agent_.permissions.otherwise = rules.front().permission;
+      return {};
+    }
+    if (!is_ours(tool)) {
+      agent_.notes.push_back("there is no tool " + printable(given) + " here");
+      return {};
+    }
+    std::vector<PermissionRule>& all = agent_.permissions.tools[tool];
+    all.insert(all.end(), rules.begin(), rules.end());
+    return {};
+  }
+
+  static Result<Permission> permission(const std::string& tool, const std::string& text) {
+    const std::optional<Permission> known = parse_permission(text);
+    if (known) return *known;
+    return fail("permission: " + printable(tool) + ": " + printable(text) +
+                " is not one of allow, ask, deny");
+  }
+
+  Agent agent_;
+};
+
+}  // namespace
+
+Result<Agent> parse_agent(std::string_view text, std::string name) {
+  const std::string yaml = TRY(front_matter(text));
+  if (std::ranges::count_if(yaml, [](char c) { return c == '[' || c == '{'; }) > kMaxBrackets)
+    return fail("its front matter has too many brackets");
+  try {
+    return Reader(std::move(name)).read(YAML::Load(yaml));
+  } catch (const YAML::Exception& error) {
+    return fail("its front matter is no YAML: " + printable(error.what()));
+  }
+}
+
+Result<std::map<std::string, Agent>> load_agents(const std::string& folder) {
+  std::map<std::string, Agent> agents;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().extension() != ".md") continue;
+    if (agents.size() >= kMaxAgents) return fail("there are too many agents in " + folder);
+    const std::string path = entry.path();
+    const std::string text = TRY(read_regular(path, kMaxFile));
+    Result<Agent> agent = parse_agent(text, entry.path().stem());
+    if (!agent) return fail(printable(path) + ": " + agent.error().message());
+    if (agents.contains(agent->name))
+      return fail("two files of " + folder + " are about the agent " + printable(agent->name));
+    std::string name = agent->name;
+    agents.emplace(std::move(name), *std::move(agent));
+  }
+  if (error && error != std::errc::no_such_file_or_directory)
+    return fail("read " + folder, error.value());
+  return agents;
+}
+
+}  // namespace belljar::server

@@ -1,0 +1,151 @@
+#include "server/approvals.h"
+
+#include <algorithm>
+
+#include "policy/permissions.h"
+#include "server/secret.h"
+
+namespace belljar::server {
+namespace {
+
+namespace json = boost::json;
+
+std::int64_t seconds(std::chrono::system_clock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
+}
+
+}  // namespace
+
+std::optional<Scope> parse_scope(std::string_view text) {
+  if (text.empty() || text == "once") return Scope::once;
+  if (text == "tool" || text == "session") return Scope::tool;
+  if (text == "pattern") return Scope::pattern;
+  return std::nullopt;
+}
+
+std::string_view name(Scope scope) {
+  switch (scope) {
+    case Scope::once:
+      return "once";
+    case Scope::tool:
+      return "tool";
+    case Scope::pattern:
+      return "pattern";
+  }
+  return {};
+}
+
+json::object Approval::to_json() const {
+  return {{"approval_id", id},
+          {"session_id", session},
+          {"round", round},
+          {"tool", {{"source", "belljar"}, {"kind", tool}, {"label", label}}},
+          {"arguments", arguments},
+          {"asked_at", seconds(asked)},
+          {"expires_at", seconds(expires)}};
+}
+
+Async<std::optional<Decision>> Approvals::ask(Approval approval,
+                                              std::function<void(const Approval&)> asked,
+                                              std::shared_ptr<Cancel> cancel) {
+  const auto mine = std::make_shared<Pending>(loop_);
+  approval.id = "a_" + random_hex(16);
+  approval.asked = std::chrono::system_clock::now();
+  approval.expires = approval.asked + patience_;
+  mine->approval = approval;
+  const Clock::time_point end = Clock::now() + patience_;
+  pending_[approval.id] = mine;
+  tell(ApprovalEvent::Kind::required, approval, {});
+  if (asked) asked(approval);
+  {
+    const Cancel::Hearing hearing(cancel, [mine] { mine->news.raise(); });
+    while (!mine->decision && Clock::now() < end) {
+      if (cancel != nullptr && cancel->asked()) break;
+      (void)co_await mine->news.wait_until(end);  // the loop looks what it was
+    }
+  }
+  pending_.erase(approval.id);
+  const bool cancelled = !mine->decision && cancel != nullptr && cancel->asked();
+  Decision decision;
+  decision.by = cancelled ? "cancelled" : "timeout";
+  decision.message = cancelled ? "" : "nobody approved it in time";
+  if (mine->decision) decision = *mine->decision;
+  tell(ApprovalEvent::Kind::decided, approval, decision);
+  if (cancelled) co_return std::nullopt;
+  co_return decision;
+}
+
+Status Approvals::decide(const std::string& id, Decision decision) {
+  const auto found = pending_.find(id);
+  if (found == pending_.end() || found->second->decision)
+    return fail("there is no approval " + id + " that waits", 0, "it may have been decided");
+  const Approval& approval = found->second->approval;
+  if (decision.approved && decision.scope == Scope::pattern) {
+    auto matches = [&](const std::string& subject) {
+      return matches_pattern(decision.pattern, subject);
+    };
+    if (approval.subjects.empty())
+      return fail("this tool has no commands that a pattern could be about");
+    if (!std::ranges::all_of(approval.subjects, matches))
+      return fail("the pattern does not match what it shall approve");
+  }
+  if (decision.approved) remember(approval, decision);
+  found->second->decision = std::move(decision);
+  found->second->news.raise();
+  return {};
+}
+
+std::vector<Approval> Approvals::pending() const {
+  std::vector<Approval> all;
+  for (const auto& [id, one] : pending_)
+    if (!one->decision) all.push_back(one->approval);
+  std::ranges::sort(all, {}, &Approval::asked);
+  return all;
+}
+
+std::optional<Approval> Approvals::find(const std::string& id) const {
+  const auto found = pending_.find(id);
+  if (found == pending_.end() || found->second->decision) return std::nullopt;
+  return found->second->approval;
+}
+
+// ---- what was approved for the session ----------------------------------------
+
+void Approvals::remember(const Approval& approval, const Decision& decision) {
+  if (decision.scope == Scope::tool) memory_[approval.session].tools.insert(approval.tool);
+  if (decision.scope == Scope::pattern)
+    memory_[approval.session].patterns.emplace_back(approval.tool, decision.pattern);
+}
+
+bool Approvals::remembered(const Approval& approval) const {
+  const auto found = memory_.find(approval.session);
+  if (found == memory_.end()) return false;
+  if (found->second.tools.contains(approval.tool)) return true;
+  auto is_covered = [&](const std::string& subject) {
+    return std::ranges::any_of(found->second.patterns, [&](const auto& rule) {
+      // A pattern says nothing about what comes after a semicolon.
+      const bool vague = is_compound_command(subject) && rule.second != "*" &&
+                         rule.second != subject;
+      return rule.first == approval.tool && !vague && matches_pattern(rule.second, subject);
+    });
+  };
+  return !approval.subjects.empty() && std::ranges::all_of(approval.subjects, is_covered);
+}
+
+void Approvals::forget(const std::string& session) { memory_.erase(session); }
+
+// ---- who listens --------------------------------------------------------------
+
+std::size_t Approvals::subscribe(Listener listener) {
+  listeners_[++last_listener_] = std::move(listener);
+  return last_listener_;
+}
+
+void Approvals::tell(ApprovalEvent::Kind kind, const Approval& approval,
+                     const Decision& decision) {
+  const ApprovalEvent event{.kind = kind, .approval = approval, .decision = decision};
+  const auto listeners = listeners_;  // one of them may go, or come
+  for (const auto& [id, listener] : listeners) listener(event);
+}
+
+}  // namespace belljar::server

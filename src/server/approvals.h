@@ -1,0 +1,109 @@
+// Approvals: calls that wait for a person. Whoever shows them (a terminal, MCP, REST) hears
+// of each and decides by its id; a call that nobody decides about is denied in the end.
+#pragma once
+
+#include <boost/json.hpp>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/loop.h"
+#include "base/result.h"
+#include "server/cancel.h"
+
+namespace belljar::server {
+
+struct Approval {
+  std::string id;
+  std::string session;
+  std::string principal;    // whose call it is
+  std::uint64_t round = 0;  // which call of its session
+  std::string tool;
+  std::string label;  // the tool's title
+  boost::json::object arguments;
+  // What a pattern for the rest of the session is matched against: the commands. Empty:
+  // patterns make no sense for this tool.
+  std::vector<std::string> subjects;
+  std::chrono::system_clock::time_point asked, expires;
+
+  boost::json::object to_json() const;
+};
+
+enum class Scope {
+  once,
+  tool,     // this tool, until the session ends
+  pattern,  // calls of this tool whose every subject matches, until the session ends
+};
+
+struct Decision {
+  bool approved = false;
+  Scope scope = Scope::once;
+  std::string pattern;
+  std::string message;  // for the model
+  std::string by;       // who decided: a person's way in, or "timeout"
+};
+
+struct ApprovalEvent {
+  enum class Kind { required, decided };
+  Kind kind;
+  Approval approval;
+  Decision decision;  // when it was decided
+};
+
+class Approvals {
+ public:
+  Approvals(Loop& loop, std::chrono::milliseconds patience) : loop_(loop), patience_(patience) {}
+  Approvals(const Approvals&) = delete;
+  Approvals& operator=(const Approvals&) = delete;
+
+  // Waits for a decision; `id` and the times are filled in. `asked` hears of it first, which
+  // may be enough to decide. nullopt: it was cancelled.
+  Async<std::optional<Decision>> ask(Approval approval,
+                                     std::function<void(const Approval&)> asked,
+                                     std::shared_ptr<Cancel> cancel);
+  // Error: it is not pending (any more), or the decision makes no sense.
+  Status decide(const std::string& id, Decision decision);
+
+  std::vector<Approval> pending() const;
+  std::optional<Approval> find(const std::string& id) const;
+
+  // Whether an earlier decision of this session covers the call.
+  bool remembered(const Approval& approval) const;
+  void forget(const std::string& session);
+
+  using Listener = std::function<void(const ApprovalEvent&)>;
+  std::size_t subscribe(Listener listener);
+  void unsubscribe(std::size_t id) { listeners_.erase(id); }
+
+ private:
+  struct Pending {
+    explicit Pending(Loop& loop) : news(loop) {}
+    Approval approval;
+    Signal news;
+    std::optional<Decision> decision;
+  };
+  struct Memory {
+    std::set<std::string> tools;
+    std::vector<std::pair<std::string, std::string>> patterns;  // of a tool
+  };
+  void tell(ApprovalEvent::Kind kind, const Approval& approval, const Decision& decision);
+  void remember(const Approval& approval, const Decision& decision);
+
+  Loop& loop_;
+  std::chrono::milliseconds patience_;
+  std::map<std::string, std::shared_ptr<Pending>> pending_;
+  std::map<std::string, Memory> memory_;  // by session
+  std::map<std::size_t, Listener> listeners_;
+  std::size_t last_listener_ = 0;
+};
+
+// once, tool or pattern.
+std::optional<Scope> parse_scope(std::string_view text);
+std::string_view name(Scope scope);
+
+}  // namespace belljar::server

@@ -1,0 +1,251 @@
+#include "server/dispatch.h"
+
+#include <algorithm>
+
+#include "server/processes.h"
+#include "tools/tool_table.h"
+
+namespace belljar::server {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kMaxRemembered = 10'000;  // sessions whose owner is known
+
+const tools::Tool* find_tool(std::string_view name) {
+  const std::vector<tools::Tool>& all = tools::all_tools();
+  const auto found = std::ranges::find(all, name, &tools::Tool::name);
+  return found == all.end() ? nullptr : &*found;
+}
+
+std::string text_of(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains(name);
+  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
+}
+
+void add_texts(const json::value* value, std::vector<std::string>& into) {
+  if (value == nullptr) return;
+  if (value->is_string()) into.emplace_back(value->get_string());
+  if (const json::array* list = value->if_array())
+    for (const json::value& one : *list)
+      if (one.is_string()) into.emplace_back(one.get_string());
+}
+
+}  // namespace
+
+ToolAnswer tool_error(std::string type, std::string text) {
+  ToolAnswer answer;
+  answer.is_error = true;
+  answer.error_type = std::move(type);
+  answer.text = std::move(text);
+  return answer;
+}
+
+std::vector<PermissionSubject> subjects(std::string_view tool, const json::object& arguments) {
+  std::vector<std::string> texts;
+  if (tool == "shell") {
+    add_texts(arguments.if_contains("commands"), texts);
+    add_texts(arguments.if_contains("command"), texts);
+  } else if (tool == "process_start") {
+    std::vector<std::string> words;
+    add_texts(arguments.if_contains("arguments"), words);
+    add_texts(arguments.if_contains("command"), words);
+    std::string line;
+    for (const std::string& word : words) line += (line.empty() ? "" : " ") + word;
+    texts.push_back(std::move(line));
+  } else {
+    texts.push_back(text_of(arguments, tool == "python" ? "code" : "path"));
+  }
+  if (texts.empty()) texts.emplace_back();
+  std::vector<PermissionSubject> found;
+  for (std::string& text : texts) {
+    const bool compound = tool == "shell" && is_compound_command(text);
+    found.push_back({.text = std::move(text), .compound = compound});
+  }
+  return found;
+}
+
+Dispatcher::Dispatcher(Loop& loop, session::Engine& engine, DispatchSettings settings, Audit audit)
+    : loop_(loop),
+      engine_(engine),
+      settings_(std::move(settings)),
+      approvals_(loop, settings_.approval_patience),
+      audit_(std::move(audit)),
+      processes_(std::make_unique<Processes>(loop, engine)) {}
+
+Dispatcher::~Dispatcher() = default;
+
+// ---- whose session ------------------------------------------------------------
+
+bool Dispatcher::may_use(const std::string& session, const std::string& principal) const {
+  const auto owner = owners_.find(session);
+  return owner != owners_.end() && (owner->second == principal || owner->second == "*");
+}
+
+Status Dispatcher::claim(const std::string& session, const std::string& principal) {
+  if (may_use(session, principal)) return {};
+  if (owners_.contains(session)) return fail("there is no such session");
+  forget_gone();
+  owners_[session] = principal;
+  return {};
+}
+
+// A name whose session was ended stays its owner's, so that nobody else finds what comes
+// back under it; but not for ever.
+void Dispatcher::forget_gone() {
+  if (owners_.size() < kMaxRemembered) return;
+  std::map<std::string, std::string> kept;
+  for (const SessionInfo& info : engine_.list())
+    if (auto owner = owners_.find(info.id); owner != owners_.end()) kept.insert(*owner);
+  owners_ = std::move(kept);
+  std::erase_if(rounds_, [&](const auto& round) { return !owners_.contains(round.first); });
+}
+
+Result<std::string> Dispatcher::open(const std::string& principal, const std::string& id,
+                                     std::optional<Policy> policy) {
+  if (!id.empty() && owners_.contains(id) && !may_use(id, principal))
+    return fail("there is a session of this name already");
+  std::string made = TRY(engine_.open(id, std::move(policy)));
+  owners_[made] = principal;
+  return made;
+}
+
+Status Dispatcher::close(const std::string& session, const std::string& principal) {
+  if (!may_use(session, principal)) return fail("there is no such session");
+  processes_->forget(session);
+  approvals_.forget(session);
+  rounds_.erase(session);
+  owners_.erase(session);
+  return engine_.close(session);
+}
+
+std::vector<SessionInfo> Dispatcher::sessions(const std::string& principal) {
+  std::vector<SessionInfo> mine = engine_.list();
+  std::erase_if(mine, [&](const SessionInfo& info) { return !may_use(info.id, principal); });
+  return mine;
+}
+
+// ---- permission ---------------------------------------------------------------
+
+Permission Dispatcher::permission(const ToolCall& call) const {
+  const std::vector<PermissionSubject> about = subjects(call.tool, call.arguments);
+  Permission found = strictest(settings_.floors, call.tool, about);
+  if (call.agent.empty()) return found;
+  const auto agent = settings_.agents.find(call.agent);
+  if (agent == settings_.agents.end()) return Permission::deny;
+  return std::max(found, strictest({&agent->second, 1}, call.tool, about));
+}
+
+Approval Dispatcher::approval_of(const ToolCall& call) const {
+  Approval approval;
+  approval.session = call.session;
+  approval.principal = call.principal;
+  const auto round = rounds_.find(call.session);
+  approval.round = round != rounds_.end() ? round->second : 0;
+  approval.tool = call.tool;
+  const tools::Tool* tool = find_tool(call.tool);
+  approval.label = tool != nullptr ? std::string(tool->title) : call.tool;
+  approval.arguments = call.arguments;
+  if (call.tool == "shell" || call.tool == "process_start")
+    for (PermissionSubject& subject : subjects(call.tool, call.arguments))
+      approval.subjects.push_back(std::move(subject.text));
+  return approval;
+}
+
+bool Dispatcher::must_ask(const ToolCall& call) const {
+  return permission(call) == Permission::ask && !approvals_.remembered(approval_of(call));
+}
+
+// ---- a call -------------------------------------------------------------------
+
+Async<ToolAnswer> Dispatcher::call(ToolCall call) {
+  const Clock::time_point began = Clock::now();
+  ToolAnswer answer = co_await judge(call);
+  answer.session = call.session;
+  if (answer.is_error) answer.structured["error_type"] = answer.error_type;
+  json::object event{{"event", "call"}};
+  event["principal"] = call.principal;
+  event["session"] = call.session;
+  event["tool"] = call.tool;
+  event["arguments"] = audit_.mask().arguments(call.arguments);
+  event["outcome"] = answer.is_error ? answer.error_type : "success";
+  event["ms"] =
+      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began).count();
+  if (!call.agent.empty()) event["agent"] = call.agent;
+  if (answer.is_error) {
+    const json::value said(answer.text);
+    event["message"] = audit_.mask().arguments(said);
+  }
+  audit_.write(std::move(event));
+  co_return answer;
+}
+
+Async<ToolAnswer> Dispatcher::judge(ToolCall& call) {
+  const tools::Tool* tool = find_tool(call.tool);
+  if (tool == nullptr) co_return tool_error("unknown_tool", "there is no tool " + call.tool);
+  const std::string named = text_of(call.arguments, "session");
+  if (!named.empty()) call.session = named;
+  if (call.session.empty() && call.tool != "session_list") {
+    const Result<std::string> made = open(call.principal);
+    if (!made) co_return tool_error("failed", made.error().message());
+    call.session = *made;
+  }
+  if (!call.session.empty()) {
+    const Status mine = claim(call.session, call.principal);
+    if (!mine) co_return tool_error("not_found", mine.error().message());
+    ++rounds_[call.session];
+  }
+
+  const Permission permitted = permission(call);
+  const Approval wanted = approval_of(call);
+  json::object event{{"event", "decision"}};
+  event["principal"] = call.principal;
+  event["session"] = call.session;
+  event["tool"] = call.tool;
+  if (permitted == Permission::deny) {
+    event["decision"] = "denied";
+    event["by"] = "permissions";
+    audit_.write(std::move(event));
+    co_return tool_error("denied", "the permissions of this server deny " + call.tool +
+                                       " with these arguments; do not try it in another way");
+  }
+  if (permitted == Permission::ask && !approvals_.remembered(wanted)) {
+    std::optional<Decision> decision = call.decision;
+    if (!decision) decision = co_await approvals_.ask(wanted, call.on_approval, call.cancel);
+    if (!decision) co_return tool_error("cancelled", "cancelled while it waited for approval");
+    event["decision"] = decision->approved ? "approved" : "denied";
+    event["by"] = decision->by;
+    event["scope"] = name(decision->scope);
+    if (!decision->message.empty()) event["message"] = audit_.mask().text(decision->message);
+    audit_.write(std::move(event));
+    if (!decision->approved) {
+      std::string why = "a person did not approve this call";
+      if (!decision->message.empty()) why += ": " + decision->message;
+      co_return tool_error("not_approved", why);
+    }
+  }
+  co_return co_await run(call);
+}
+
+Async<ToolAnswer> Dispatcher::run(ToolCall& call) {
+  if (call.cancel != nullptr && call.cancel->asked())
+    co_return tool_error("cancelled", "cancelled before it began");
+  if (call.tool == "python") co_return co_await run_python(call);
+  if (call.tool == "shell") co_return co_await run_shell(call);
+  if (Processes::has(call.tool)) co_return co_await processes_->run(call);
+  if (call.tool.starts_with("session_")) co_return co_await run_sessions(call);
+  co_return tool_error("unknown_tool", "there is no tool " + call.tool);
+}
+
+// Calls of one worker wait here and not in the engine, so that one that is cancelled while
+// it waits goes without stopping the one before it.
+std::shared_ptr<session::Turns> Dispatcher::lane(const std::string& session,
+                                                 std::string_view worker) {
+  std::weak_ptr<session::Turns>& known = lanes_[session + " " + std::string(worker)];
+  std::shared_ptr<session::Turns> turns = known.lock();
+  if (turns == nullptr) known = turns = std::make_shared<session::Turns>(loop_);
+  std::erase_if(lanes_, [](const auto& entry) { return entry.second.expired(); });
+  return turns;
+}
+
+}  // namespace belljar::server

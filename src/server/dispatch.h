@@ -1,0 +1,127 @@
+// Dispatcher: one call of one tool, the same for MCP, REST and whoever else asks:
+//
+//   whose session → permission → approval, if it must be asked → run → audit
+//
+// A tool's failure is an answer. It never depends on who asks what a tool does.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "policy/permissions.h"
+#include "server/approvals.h"
+#include "server/audit.h"
+#include "server/cancel.h"
+#include "session/engine.h"
+#include "session/turns.h"
+
+namespace belljar::server {
+
+struct Image {
+  std::string mime;
+  std::string base64;
+};
+
+// A file of the session's workdir that is new or has changed.
+struct FileLink {
+  std::string name;  // relative to it
+  std::string mime;
+  std::uint64_t size = 0;
+};
+
+struct ToolCall {
+  std::string session;  // empty: a new one, unless the arguments name one
+  std::string tool;
+  boost::json::object arguments;
+  std::string principal;  // who asks; empty: the person who started us
+  std::string agent;      // whose permissions count too; empty: nobody's
+  OnOutput on_output;
+  std::shared_ptr<Cancel> cancel;
+
+  // Hears that the call waits for a person, who decides by Dispatcher::approvals().
+  std::function<void(const Approval&)> on_approval;
+  // What a person has said already, to a question with these very arguments.
+  std::optional<Decision> decision;
+};
+
+struct ToolAnswer {
+  bool is_error = false;
+  // unknown_tool, invalid_arguments, denied, not_approved, not_found, cancelled, exception,
+  // timeout, exit_code, limit, failed, and those of the file tools.
+  std::string error_type;
+  std::string text;  // for a model
+  boost::json::object structured;
+  std::vector<Image> images;
+  std::vector<FileLink> files;
+  std::string session;
+};
+
+struct DispatchSettings {
+  std::vector<Permissions> floors;              // the operator's; the strictest counts
+  std::map<std::string, Permissions> agents;    // by name
+  std::chrono::milliseconds approval_patience = std::chrono::seconds(300);
+};
+
+class Processes;
+
+class Dispatcher {
+ public:
+  Dispatcher(Loop& loop, session::Engine& engine, DispatchSettings settings, Audit audit);
+  Dispatcher(const Dispatcher&) = delete;
+  Dispatcher& operator=(const Dispatcher&) = delete;
+  ~Dispatcher();
+
+  Async<ToolAnswer> call(ToolCall call);
+
+  // What call() would decide before it asks anybody. An unknown agent may do nothing.
+  Permission permission(const ToolCall& call) const;
+  // Whether permission() is ask and no earlier decision of the session covers it.
+  bool must_ask(const ToolCall& call) const;
+
+  // A session belongs to who made it. Makes it the principal's if it is nobody's; an error,
+  // the same as for one that is not there, if it is another's.
+  Status claim(const std::string& session, const std::string& principal);
+  bool may_use(const std::string& session, const std::string& principal) const;
+  // A session that everybody may use.
+  void share(const std::string& session) { owners_[session] = "*"; }
+  Result<std::string> open(const std::string& principal, const std::string& id = {},
+                           std::optional<Policy> policy = {});
+  Status close(const std::string& session, const std::string& principal);
+  std::vector<SessionInfo> sessions(const std::string& principal);
+
+  Approvals& approvals() { return approvals_; }
+  Audit& audit() { return audit_; }
+  session::Engine& engine() { return engine_; }
+  const DispatchSettings& settings() const { return settings_; }
+
+ private:
+  struct Lane;
+  Async<ToolAnswer> judge(ToolCall& call);
+  Async<ToolAnswer> run(ToolCall& call);
+  Async<ToolAnswer> run_python(ToolCall& call);
+  Async<ToolAnswer> run_shell(ToolCall& call);
+  Async<ToolAnswer> run_sessions(ToolCall& call);
+  Approval approval_of(const ToolCall& call) const;
+  void forget_gone();
+  std::shared_ptr<session::Turns> lane(const std::string& session, std::string_view worker);
+
+  Loop& loop_;
+  session::Engine& engine_;
+  DispatchSettings settings_;
+  Approvals approvals_;
+  Audit audit_;
+  std::unique_ptr<Processes> processes_;
+  std::map<std::string, std::string> owners_;  // of sessions
+  std::map<std::string, std::uint64_t> rounds_;
+  std::map<std::string, std::weak_ptr<session::Turns>> lanes_;
+};
+
+ToolAnswer tool_error(std::string type, std::string text);
+
+// What patterns are matched against: the commands of shell, the path of a file tool.
+std::vector<PermissionSubject> subjects(std::string_view tool, const boost::json::object& arguments);
+
+}  // namespace belljar::server

@@ -1,0 +1,215 @@
+// Resources of sessions: session://ID/log and session://ID/files/PATH.
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/syscall.h"
+#include "base/utf8.h"
+#include "server/mcp_offer.h"
+#include "session/report.h"
+
+namespace belljar::server {
+namespace {
+
+constexpr std::string_view kScheme = "session://";
+constexpr std::size_t kMaxFile = std::size_t{8} << 20;
+
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("-_.~/").find(c) != std::string_view::npos;
+}
+
+std::string percent_decoded(std::string_view text) {
+  auto digit = [](char c) {
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+  };
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool coded = text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 &&
+                       digit(text[i + 2]) >= 0;
+    if (!coded) {
+      bytes.push_back(text[i]);
+      continue;
+    }
+    bytes.push_back(static_cast<char>(digit(text[i + 1]) << 4 | digit(text[i + 2])));
+    i += 2;
+  }
+  return bytes;
+}
+
+struct Uri {
+  std::string session;
+  std::string rest;  // "log", or "files/PATH"
+};
+
+std::optional<Uri> parse_uri(std::string_view uri) {
+  if (!uri.starts_with(kScheme)) return std::nullopt;
+  uri.remove_prefix(kScheme.size());
+  const std::size_t slash = uri.find('/');
+  if (slash == uri.npos) return std::nullopt;
+  return Uri{percent_decoded(uri.substr(0, slash)), percent_decoded(uri.substr(slash + 1))};
+}
+
+std::string mime_of(std::string_view path, bool is_text) {
+  constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
+      {".png", "image/png"},  {".jpg", "image/jpeg"},       {".svg", "image/svg+xml"},
+      {".csv", "text/csv"},   {".json", "application/json"}, {".md", "text/markdown"},
+      {".html", "text/html"}, {".py", "text/x-python"},     {".pdf", "application/pdf"}};
+  for (const auto& [ending, type] : kTypes)
+    if (path.ends_with(ending)) return std::string(type);
+  return is_text ? "text/plain" : "application/octet-stream";
+}
+
+// A regular file beneath the folder, through no symlink: a guest made what is there.
+Result<std::string> read_beneath(const std::string& folder, const std::string& path) {
+  if (path.empty() || path.find('\0') != path.npos) return fail("this is no path");
+  const Fd root = TRY(open_path(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  struct open_how how {};
+  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  const long fd = retry([&] {
+    return ::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how);
+  });
+  if (fd < 0) return fail("open " + path, errno);
+  const Fd file(static_cast<int>(fd));
+  struct stat about {};
+  if (::fstat(file.get(), &about) < 0 || !S_ISREG(about.st_mode))
+    return fail(path + " is no regular file");
+  if (static_cast<std::size_t>(about.st_size) > kMaxFile)
+    return fail(path + " is larger than 8 MiB");
+  std::string bytes(kMaxFile, '\0');
+  std::size_t size = 0;
+  while (size < bytes.size()) {
+    const ssize_t n =
+        retry([&] { return ::read(file.get(), bytes.data() + size, bytes.size() - size); });
+    if (n < 0) return fail("read " + path, errno);
+    if (n == 0) break;
+    size += static_cast<std::size_t>(n);
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
+json::object contents(json::object one) {
+  json::array list;
+  list.push_back(std::move(one));
+  json::object result;
+  result["contents"] = std::move(list);
+  return result;
+}
+
+json::object file_contents(const std::string& uri, const std::string& path, std::string bytes) {
+  json::object one{{"uri", uri}};
+  const bool text = is_utf8(bytes) && bytes.find('\0') == bytes.npos;
+  one["mimeType"] = mime_of(path, text);
+  if (text)
+    one["text"] = bytes;
+  else
+    one["blob"] = session::base64(bytes);
+  return contents(std::move(one));
+}
+
+}  // namespace
+
+std::string file_uri(const std::string& session, const std::string& name) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string uri = std::string(kScheme) + session + "/files/";
+  for (char c : name) {
+    if (is_plain(c)) {
+      uri.push_back(c);
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    uri.push_back('%');
+    uri.push_back(kDigits[byte >> 4U]);
+    uri.push_back(kDigits[byte & 0xfU]);
+  }
+  return uri;
+}
+
+void McpOffer::add_resources(const McpExchange& exchange, json::array& into) {
+  for (const SessionInfo& info : dispatcher_.sessions(exchange.peer()->principal())) {
+    into.push_back({{"uri", std::string(kScheme) + info.id + "/log"},
+                    {"name", "log of " + info.id},
+                    {"description", "the calls of the session and what they wrote"},
+                    {"mimeType", "text/plain"}});
+    const auto told = told_.find(info.id);
+    if (told == told_.end()) continue;
+    for (const auto& [name, file] : told->second.files)
+      into.push_back({{"uri", file_uri(info.id, name)},
+                      {"name", name},
+                      {"mimeType", file.mime},
+                      {"size", file.size}});
+  }
+}
+
+void McpOffer::add_templates(json::array& into) {
+  into.push_back({{"uriTemplate", "session://{id}/files/{+path}"},
+                  {"name", "file"},
+                  {"title", "A file of a session"},
+                  {"description", "a file in the session's workdir, by its path there"}});
+  into.push_back({{"uriTemplate", "session://{id}/log"},
+                  {"name", "log"},
+                  {"title", "The log of a session"},
+                  {"description", "the calls of the session and what they wrote"},
+                  {"mimeType", "text/plain"}});
+}
+
+Async<std::optional<McpResult>> McpOffer::read(McpExchange& exchange, std::string uri) {
+  const std::optional<Uri> asked = parse_uri(uri);
+  if (!asked) co_return std::nullopt;
+  // Another's session is as one that is not there.
+  const std::string& principal = exchange.peer()->principal();
+  if (!dispatcher_.may_use(asked->session, principal) || !dispatcher_.engine().has(asked->session))
+    co_return std::nullopt;
+  if (asked->rest == "log") {
+    std::string text;
+    for (const std::string& entry : told_[asked->session].log) text += entry;
+    json::object one;
+    one["uri"] = uri;
+    one["mimeType"] = "text/plain";
+    one["text"] = text;
+    co_return contents(std::move(one));
+  }
+  constexpr std::string_view kFiles = "files/";
+  if (!asked->rest.starts_with(kFiles)) co_return std::nullopt;
+  const std::string path = asked->rest.substr(kFiles.size());
+  const Result<session::SessionView> view = dispatcher_.engine().view(asked->session);
+  if (!view) co_return std::nullopt;
+  const std::string folder = view->policy.files.workdir;
+  auto look = [folder, path] { return read_beneath(folder, path); };
+  const Result<std::string> bytes = co_await dispatcher_.engine().aside().run(service_.loop(), look);
+  if (!bytes) co_return std::nullopt;
+  co_return file_contents(uri, path, *bytes);
+}
+
+Async<std::vector<std::string>> McpOffer::complete(McpExchange& exchange, std::string ref,
+                                                   std::string argument, std::string begun) {
+  std::vector<std::string> found;
+  auto add = [&](const std::string& value) {
+    if (value.starts_with(begun)) found.push_back(value);
+  };
+  const std::vector<SessionInfo> mine = dispatcher_.sessions(exchange.peer()->principal());
+  std::string only;
+  if (const json::object* context = object_at(exchange.params(), "context"))
+    if (const json::object* given = object_at(*context, "arguments")) only = text_at(*given, "id");
+  const bool is_ours = ref.starts_with(kScheme) || ref == "explore_dataset";
+  for (const SessionInfo& info : mine) {
+    if (!is_ours) break;
+    if (argument == "id") add(info.id);
+    const auto told = told_.find(info.id);
+    const bool here = only.empty() || only == info.id;
+    if (argument == "path" && told != told_.end() && here)
+      for (const auto& [name, file] : told->second.files) add(name);
+  }
+  co_return found;
+}
+
+}  // namespace belljar::server

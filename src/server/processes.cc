@@ -1,0 +1,162 @@
+#include "server/processes.h"
+
+#include <array>
+#include <csignal>
+
+namespace belljar::server {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kMaxPrograms = 64;          // of one session
+constexpr std::int64_t kMaxWaitMs = 60'000;       // of one poll
+constexpr std::size_t kMaxWords = 1000;
+
+constexpr std::pair<std::string_view, int> kSignals[] = {
+    {"INT", SIGINT},   {"TERM", SIGTERM}, {"KILL", SIGKILL}, {"HUP", SIGHUP},  {"QUIT", SIGQUIT},
+    {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"STOP", SIGSTOP}, {"CONT", SIGCONT}};
+
+std::string text_of(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains(name);
+  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
+}
+
+bool flag_of(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains(name);
+  return value != nullptr && value->is_bool() && value->get_bool();
+}
+
+ToolAnswer invalid(std::string what) { return tool_error("invalid_arguments", std::move(what)); }
+
+// What to run: a list of words, or a line for a shell.
+std::expected<ProgramCall, std::string> program_call(const json::object& arguments) {
+  ProgramCall call;
+  if (const std::string line = text_of(arguments, "command"); !line.empty())
+    call.arguments = {"/bin/sh", "-c", line};
+  const json::value* words = arguments.if_contains("arguments");
+  if (words != nullptr && words->is_array()) {
+    if (words->get_array().size() > kMaxWords) return std::unexpected("arguments has too many words");
+    call.arguments.clear();
+    for (const json::value& word : words->get_array()) {
+      if (!word.is_string()) return std::unexpected("arguments must hold strings");
+      call.arguments.emplace_back(word.get_string());
+    }
+  }
+  if (call.arguments.empty() || call.arguments[0].empty())
+    return std::unexpected("command, or arguments with at least one word, is needed");
+  for (const std::string& word : call.arguments)
+    if (word.find('\0') != word.npos) return std::unexpected("a word holds a NUL byte");
+  call.folder = text_of(arguments, "folder");
+  call.terminal = flag_of(arguments, "terminal");
+  const json::value* variables = arguments.if_contains("environment");
+  if (variables != nullptr && variables->is_object())
+    for (const auto& variable : variables->get_object()) {
+      if (!variable.value().is_string()) return std::unexpected("environment must hold strings");
+      call.environment.emplace_back(variable.key(), variable.value().get_string());
+    }
+  return call;
+}
+
+ToolAnswer answer_of(const std::string& id, const ProgramState& state) {
+  ToolAnswer answer;
+  answer.text = state.out;
+  if (!state.err.empty()) answer.text += (answer.text.empty() ? "" : "\n") + ("stderr:\n" + state.err);
+  if (!answer.text.empty() && !answer.text.ends_with('\n')) answer.text += "\n";
+  answer.text += state.running ? "process " + id + " is running"
+                               : "process " + id + " ended with exit code " +
+                                     std::to_string(state.exit_code.value_or(0));
+  json::object& object = answer.structured;
+  object["process"] = id;
+  object["running"] = state.running;
+  object["exit_code"] = nullptr;
+  if (state.exit_code) object["exit_code"] = *state.exit_code;
+  object["stdout"] = state.out;
+  object["stderr"] = state.err;
+  object["stdout_cut_bytes"] = state.out_cut;
+  object["stderr_cut_bytes"] = state.err_cut;
+  return answer;
+}
+
+}  // namespace
+
+void Processes::forget(const std::string& session) { programs_.erase(session); }
+
+Async<ToolAnswer> Processes::run(ToolCall& call) {
+  if (call.tool == "process_start") co_return co_await start(call);
+  const std::string id = text_of(call.arguments, "process");
+  const auto mine = programs_.find(call.session);
+  if (mine == programs_.end() || !mine->second.contains(id))
+    co_return tool_error("not_found", "there is no process " + id + " in this session");
+  const Program program = mine->second.at(id);
+  if (call.tool == "process_poll") co_return co_await poll(call, id, program);
+  if (call.tool == "process_write") co_return write(call, *program);
+  if (call.tool == "process_signal") co_return signal(call, *program);
+  co_return tool_error("unknown_tool", "there is no tool " + call.tool);
+}
+
+Async<ToolAnswer> Processes::start(ToolCall& call) {
+  auto asked = program_call(call.arguments);
+  if (!asked) co_return invalid(asked.error());
+  const std::string session = call.session;
+  std::erase_if(programs_[session], [](const auto& entry) { return !entry.second->running(); });
+  if (programs_[session].size() >= kMaxPrograms)
+    co_return tool_error("limit", "there are 64 processes in this session, the most allowed");
+  const Result<Program> started = co_await engine_.spawn(session, std::move(*asked));
+  if (!started) co_return tool_error("failed", started.error().message());
+  const std::string id = "p" + std::to_string(++last_);
+  programs_[session][id] = *started;
+  ToolAnswer answer;
+  answer.text = "process " + id + " is running";
+  answer.structured["process"] = id;
+  answer.structured["running"] = true;
+  co_return answer;
+}
+
+// What it has written since the last time, after waiting for its end as long as asked.
+Async<ToolAnswer> Processes::poll(ToolCall& call, std::string id, Program program) {
+  std::int64_t wait = 0;
+  if (const json::value* given = call.arguments.if_contains("wait_ms")) {
+    boost::system::error_code error;
+    wait = given->is_number() ? given->to_number<std::int64_t>(error) : -1;
+    if (error || wait < 0) co_return invalid("wait_ms must be a whole number");
+  }
+  wait = std::min(wait, kMaxWaitMs);
+  ProgramState state;
+  if (wait > 0)
+    state = co_await program->wait(Clock::now() + std::chrono::milliseconds(wait));
+  else
+    state = program->read();
+  co_return answer_of(id, state);
+}
+
+ToolAnswer Processes::write(const ToolCall& call, session::Program& program) {
+  const std::string text = text_of(call.arguments, "text");
+  const bool end = flag_of(call.arguments, "end");
+  if (text.empty() && !end) return invalid("text, or end, is needed");
+  Status done;
+  if (!text.empty()) done = program.write(text);
+  if (done && end) done = program.close_input();
+  if (!done) return tool_error("failed", done.error().message());
+  ToolAnswer answer;
+  answer.text = std::to_string(text.size()) + " bytes written" + (end ? ", and the end" : "");
+  answer.structured["bytes"] = text.size();
+  return answer;
+}
+
+ToolAnswer Processes::signal(const ToolCall& call, session::Program& program) {
+  std::string name = text_of(call.arguments, "signal");
+  if (name.starts_with("SIG")) name.erase(0, 3);
+  if (name.empty()) name = "TERM";
+  for (const auto& [known, number] : kSignals) {
+    if (name != known) continue;
+    if (!program.running()) return tool_error("not_found", "it has ended");
+    program.signal(number);
+    ToolAnswer answer;
+    answer.text = "sent SIG" + name;
+    answer.structured["signal"] = name;
+    return answer;
+  }
+  return invalid("signal must be one of INT, TERM, KILL, HUP, QUIT, USR1, USR2, STOP, CONT");
+}
+
+}  // namespace belljar::server

@@ -1,0 +1,35 @@
+// Processes: programs that run in sessions beside the calls, until they end or their session
+// does: process_start, process_poll, process_write, process_signal.
+#pragma once
+
+#include <boost/json.hpp>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "server/dispatch.h"
+
+namespace belljar::server {
+
+class Processes {
+ public:
+  Processes(Loop& loop, session::Engine& engine) : loop_(loop), engine_(engine) {}
+
+  static bool has(std::string_view tool) { return tool.starts_with("process_"); }
+  Async<ToolAnswer> run(ToolCall& call);
+  void forget(const std::string& session);
+
+ private:
+  using Program = std::shared_ptr<session::Program>;
+  Async<ToolAnswer> start(ToolCall& call);
+  Async<ToolAnswer> poll(ToolCall& call, std::string id, Program program);
+  static ToolAnswer write(const ToolCall& call, session::Program& program);
+  static ToolAnswer signal(const ToolCall& call, session::Program& program);
+
+  Loop& loop_;
+  session::Engine& engine_;
+  std::map<std::string, std::map<std::string, Program>> programs_;  // by session and id
+  std::uint64_t last_ = 0;
+};
+
+}  // namespace belljar::server

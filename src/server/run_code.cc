@@ -1,0 +1,226 @@
+// The tools that run code in a session, and those about sessions themselves.
+#include <boost/json.hpp>
+
+#include "server/dispatch.h"
+#include "session/report.h"
+
+namespace belljar::server {
+namespace {
+
+namespace json = boost::json;
+using std::chrono::milliseconds;
+
+constexpr std::size_t kMaxCommands = 100;
+
+struct Wrong {
+  std::string what;
+};
+template <class T>
+using Read = std::expected<T, Wrong>;
+
+Read<std::optional<std::int64_t>> number_in(const json::object& arguments, std::string_view name) {
+  const json::value* value = arguments.if_contains(name);
+  if (value == nullptr || value->is_null()) return std::nullopt;
+  boost::system::error_code error;
+  const auto number = value->is_number() ? value->to_number<std::int64_t>(error) : -1;
+  if (error || number <= 0)
+    return std::unexpected(Wrong{std::string(name) + " must be a whole number above 0"});
+  return number;
+}
+
+Read<std::vector<std::string>> texts_in(const json::object& arguments, std::string_view name) {
+  std::vector<std::string> texts;
+  const json::value* value = arguments.if_contains(name);
+  if (value == nullptr || value->is_null()) return texts;
+  const json::array* list = value->if_array();
+  if (list == nullptr || list->size() > kMaxCommands)
+    return std::unexpected(Wrong{std::string(name) + " must be a list of at most 100 strings"});
+  for (const json::value& one : *list) {
+    if (!one.is_string()) return std::unexpected(Wrong{std::string(name) + " must hold strings"});
+    texts.emplace_back(one.get_string());
+  }
+  return texts;
+}
+
+Read<PythonCall> python_call(const json::object& arguments) {
+  PythonCall call;
+  const json::value* code = arguments.if_contains("code");
+  if (code == nullptr || !code->is_string())
+    return std::unexpected(Wrong{"code must be a string"});
+  call.code = std::string(code->get_string());
+  const auto timeout = number_in(arguments, "timeout_ms");
+  if (!timeout) return std::unexpected(timeout.error());
+  if (*timeout) call.timeout = milliseconds(**timeout);
+  auto outputs = texts_in(arguments, "outputs");
+  if (!outputs) return std::unexpected(outputs.error());
+  call.outputs = *std::move(outputs);
+  return call;
+}
+
+Read<ShellCall> shell_call(const json::object& arguments) {
+  ShellCall call;
+  auto commands = texts_in(arguments, "commands");
+  if (!commands) return std::unexpected(commands.error());
+  call.commands = *std::move(commands);
+  if (const json::value* one = arguments.if_contains("command"); one != nullptr && one->is_string())
+    call.commands.emplace_back(one->get_string());
+  if (call.commands.empty())
+    return std::unexpected(Wrong{"commands must be a list of at least one string"});
+  const auto timeout = number_in(arguments, "timeout_ms");
+  if (!timeout) return std::unexpected(timeout.error());
+  if (*timeout) call.timeout = milliseconds(**timeout);
+  const auto length = number_in(arguments, "max_output_length");
+  if (!length) return std::unexpected(length.error());
+  if (*length) call.max_output = static_cast<std::size_t>(**length);
+  auto outputs = texts_in(arguments, "outputs");
+  if (!outputs) return std::unexpected(outputs.error());
+  call.outputs = *std::move(outputs);
+  return call;
+}
+
+void add_part(std::string& text, std::string_view title, std::string_view part) {
+  if (part.empty()) return;
+  if (!text.empty() && !text.ends_with('\n')) text += "\n";
+  if (!title.empty()) text.append(title).append("\n");
+  text += part;
+}
+
+void add_notes(std::string& text, const CallReport& report) {
+  for (const std::string& note : report.notes) add_part(text, "", "note: " + note + "\n");
+  for (const std::string& limit : report.limits_hit) add_part(text, "", "limit: " + limit + "\n");
+  if (report.out_cut > 0)
+    add_part(text, "", "note: " + std::to_string(report.out_cut) + " bytes of stdout left out\n");
+  if (report.err_cut > 0)
+    add_part(text, "", "note: " + std::to_string(report.err_cut) + " bytes of stderr left out\n");
+  std::string names;
+  for (const SessionFile& file : report.files) names += (names.empty() ? "" : ", ") + file.name;
+  if (!names.empty()) add_part(text, "", "files: " + names + "\n");
+}
+
+// The whole answer less what is sent in another form: images, and the bytes of files.
+json::object structured(json::object object) {
+  object.erase("images");
+  object.erase("video_frames");
+  object.erase("displays");
+  object.erase("result_data");
+  if (json::value* files = object.if_contains("files"); files != nullptr && files->is_array())
+    for (json::value& file : files->get_array()) {
+      file.as_object().erase("text");
+      file.as_object().erase("base64");
+    }
+  return object;
+}
+
+ToolAnswer answer_of(const CallReport& report, json::object object) {
+  ToolAnswer answer;
+  answer.structured = structured(std::move(object));
+  for (const SessionFile& file : report.files)
+    answer.files.push_back({.name = file.name, .mime = file.mime, .size = file.size});
+  answer.is_error = report.status != CallStatus::success;
+  if (report.status == CallStatus::timeout) answer.error_type = "timeout";
+  return answer;
+}
+
+ToolAnswer answer_of(const PythonResult& result) {
+  ToolAnswer answer = answer_of(result, session::to_json(result));
+  if (result.status == CallStatus::error)
+    answer.error_type = result.limits_hit.empty() ? "exception" : "limit";
+  std::string& text = answer.text;
+  add_part(text, "", result.out);
+  add_part(text, "stderr:", result.err);
+  if (result.result) add_part(text, "", *result.result + "\n");
+  if (result.exception) add_part(text, "", result.exception->traceback);
+  if (result.status == CallStatus::timeout) add_part(text, "", "its time was over\n");
+  add_notes(text, result);
+  if (text.empty()) text = "(no output)";
+  for (const std::string& image : result.images)
+    answer.images.push_back({.mime = "image/png", .base64 = image});
+  return answer;
+}
+
+ToolAnswer answer_of(const ShellResult& result) {
+  ToolAnswer answer = answer_of(result, session::to_json(result));
+  if (result.status == CallStatus::error)
+    answer.error_type = result.limits_hit.empty() ? "exit_code" : "limit";
+  std::string& text = answer.text;
+  add_part(text, "", result.out);
+  add_part(text, "stderr:", result.err);
+  if (result.status == CallStatus::timeout) add_part(text, "", "its time was over\n");
+  if (result.exit_code != 0)
+    add_part(text, "", "exit code " + std::to_string(result.exit_code) + "\n");
+  add_notes(text, result);
+  if (text.empty()) text = "(no output)";
+  return answer;
+}
+
+ToolAnswer failed(const Error& error) { return tool_error("failed", error.message()); }
+
+}  // namespace
+
+Async<ToolAnswer> Dispatcher::run_python(ToolCall& call) {
+  Read<PythonCall> asked = python_call(call.arguments);
+  if (!asked) co_return tool_error("invalid_arguments", asked.error().what);
+  const std::shared_ptr<session::Turns> turns = lane(call.session, "python");
+  const session::Turns::Turn turn = co_await turns->take();
+  if (call.cancel != nullptr && call.cancel->asked())
+    co_return tool_error("cancelled", "cancelled before it began");
+  asked->on_output = call.on_output;
+  const std::string id = call.session;
+  const Cancel::Hearing hearing(call.cancel, [this, id] {
+    (void)engine_.interrupt(id, session::Worker::python);  // a session that has gone runs nothing
+  });
+  const Result<PythonResult> result = co_await engine_.python(id, std::move(*asked));
+  if (!result) co_return failed(result.error());
+  co_return answer_of(*result);
+}
+
+Async<ToolAnswer> Dispatcher::run_shell(ToolCall& call) {
+  Read<ShellCall> asked = shell_call(call.arguments);
+  if (!asked) co_return tool_error("invalid_arguments", asked.error().what);
+  const std::shared_ptr<session::Turns> turns = lane(call.session, "shell");
+  const session::Turns::Turn turn = co_await turns->take();
+  if (call.cancel != nullptr && call.cancel->asked())
+    co_return tool_error("cancelled", "cancelled before it began");
+  asked->on_output = call.on_output;
+  const std::string id = call.session;
+  const Cancel::Hearing hearing(call.cancel, [this, id] {
+    (void)engine_.interrupt(id, session::Worker::shell);  // a session that has gone runs nothing
+  });
+  const Result<ShellResult> result = co_await engine_.shell(id, std::move(*asked));
+  if (!result) co_return failed(result.error());
+  co_return answer_of(*result);
+}
+
+Async<ToolAnswer> Dispatcher::run_sessions(ToolCall& call) {
+  ToolAnswer answer;
+  if (call.tool == "session_list") {
+    json::array list;
+    for (const SessionInfo& info : sessions(call.principal)) {
+      json::object one;
+      one["session"] = info.id;
+      one["busy"] = info.busy;
+      one["idle_ms"] = info.idle.count();
+      one["memory_kb"] = info.memory_kb;
+      answer.text += info.id + (info.busy ? " busy\n" : " idle\n");
+      list.push_back(std::move(one));
+    }
+    if (list.empty()) answer.text = "there are no sessions";
+    answer.structured["sessions"] = std::move(list);
+    co_return answer;
+  }
+  Status done;
+  if (call.tool == "session_close") {
+    done = close(call.session, call.principal);
+    answer.text = "closed";
+  } else if (call.tool == "session_reset") {
+    done = co_await engine_.reset(call.session);
+    answer.text = "the Python interpreter is a fresh one; files and the shell are as they were";
+  } else {
+    co_return tool_error("unknown_tool", "there is no tool " + call.tool);
+  }
+  if (!done) co_return tool_error("not_found", done.error().message());
+  answer.structured["session"] = call.session;
+  co_return answer;
+}
+
+}  // namespace belljar::server

@@ -1,0 +1,33 @@
+// What a session's guest sees and may do, for those outside who act for it or describe it.
+#pragma once
+
+#include <boost/json.hpp>
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace belljar::session {
+
+// A worker of a session.
+enum class Worker { every, python, shell };
+
+// A place of the host's that the guest sees. The longest that matches a path counts.
+struct SessionRoot {
+  std::string inside;
+  std::string outside;
+  bool writable = false;
+  bool hidden = false;  // it is there so that the guest does not see it
+  bool owned = false;   // the guest is its owner; else it has the rights of everybody there
+};
+
+struct SessionView {
+  Policy policy;
+  std::string workdir;  // inside
+  std::vector<SessionRoot> roots;
+  boost::json::object plan;  // as `belljar explain --json` has it
+};
+
+SessionView view_of(const Plan& plan);
+
+}  // namespace belljar::session
