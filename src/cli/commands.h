@@ -80,15 +80,19 @@ inline constexpr FlagHelp kShellFlags[] = {
     {"json", 0, "", "print the whole answer as JSON, at the end"},
 };
 
+inline constexpr std::string_view kPermissions[] = {"auto", "ask", "deny"};
 inline constexpr FlagHelp kServeFlags[] = {
     {"listen", 0, "ADDRESS:PORT|unix:PATH", "listen here only"},
     {"allow-remote", 0, "", "the address may be one that others can reach"},
     {"config", 0, "FILE", "read this file instead of yours and the project's", Offer::file},
     {"token-file", 0, "FILE", "the tokens; made with one in it if it is not there", Offer::file},
     {"skills-dir", 0, "DIR", "where skills are kept", Offer::folder},
+    {"permission", 0, "WHAT", "auto, ask or deny: what a tool may do at most", Offer::nothing,
+     kPermissions},
+    {"audit", 0, "FILE", "write what was asked, decided and done there; `none`: nowhere",
+     Offer::file},
 };
 
-inline constexpr std::string_view kPermissions[] = {"auto", "ask", "deny"};
 inline constexpr FlagHelp kMcpFlags[] = {
     {"workspace", 0, "DIR", "the folder that all sessions work in; without it each has a fresh one",
      Offer::folder},
@@ -96,7 +100,8 @@ inline constexpr FlagHelp kMcpFlags[] = {
      "auto, ask or deny: what a tool may do at most, whatever other settings say", Offer::nothing,
      kPermissions},
     {"audit", 0, "FILE",
-     "write what was asked, decided and done there; `none`: nowhere (default: in your state folder)",
+     "write what was asked, decided and done there; `none`: nowhere (default: in your state "
+     "folder)",
      Offer::file},
 };
 

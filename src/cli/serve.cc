@@ -11,6 +11,7 @@
 #include "cli/configuration.h"
 #include "cli/flags.h"
 #include "cli/notices.h"
+#include "cli/server_places.h"
 #include "server/server.h"
 
 namespace belljar::cli {
@@ -18,7 +19,7 @@ namespace {
 
 struct Asked {
   Settings flags;
-  std::string listen, token_file, skills_dir, config, session_workdir;
+  std::string listen, token_file, skills_dir, config, permission, audit;
   bool allow_remote = false;
 };
 
@@ -29,29 +30,17 @@ Result<Asked> parse(const Arguments& arguments) {
                                   {.name = "config", .value = &asked.config},
                                   {.name = "token-file", .value = &asked.token_file},
                                   {.name = "skills-dir", .value = &asked.skills_dir},
+                                  {.name = "permission", .value = &asked.permission},
+                                  {.name = "audit", .value = &asked.audit},
                                   {.name = "allow-remote", .seen = &asked.allow_remote}}));
   if (!parsed.rest.empty()) return fail("unexpected argument " + parsed.rest[0]);
   asked.flags = std::move(parsed.settings);
   return asked;
 }
 
-// Without systemd there may be no runtime folder; a folder of the caller's own is as good.
-std::string runtime_folder(const Caller& caller) {
-  const char* folder = std::getenv("XDG_RUNTIME_DIR");
-  if (folder != nullptr && folder[0] == '/') return folder;
-  return config_places(caller).trust_file.substr(0, config_places(caller).trust_file.rfind('/'));
-}
-
 std::string state_folder(const Caller& caller) {
   const std::string file = config_places(caller).trust_file;
   return file.substr(0, file.rfind('/'));
-}
-
-Status make_private_folder(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
-  if (::mkdir(path.c_str(), 0700) < 0 && errno != EEXIST) return fail("make " + path, errno);
-  return {};
 }
 
 std::string absolute(const std::string& path, const Caller& caller) {
@@ -81,14 +70,12 @@ Result<Loaded> load_settings(const Asked& asked) {
   if (asked.allow_remote) server.allow_remote = true;
   const std::string state = state_folder(caller);
   if (server.token_file.empty()) {
-    TRY(make_private_folder(state));
+    std::error_code ignored;  // the token file says why
+    std::filesystem::create_directories(state, ignored);
     server.token_file = state + "/tokens";
   }
   if (server.skills_dir.empty()) server.skills_dir = state + "/skills";
-  if (server.socket.empty()) {
-    TRY(make_private_folder(runtime_folder(caller)));
-    server.socket = runtime_folder(caller) + "/belljar.sock";
-  }
+  if (server.socket.empty()) server.socket = TRY(runtime_folder()) + "/serve.sock";
   // A server's sessions share a folder only when the operator says so by name.
   if (asked.flags.workdir) loaded.session.workdir = loaded.policy.files.workdir;
   if (const auto timeout = loaded.policy.limits.timeout)
@@ -118,6 +105,11 @@ Result<server::Setup> setup_of(const Asked& asked) {
   setup.tokens = TRY(server::Tokens::read_or_make(settings.token_file));
   setup.names = {.hosts = settings.hosts, .origins = settings.origins};
   setup.skills_dir = settings.skills_dir;
+  if (!asked.permission.empty()) {
+    const std::optional<Permission> floor = parse_permission(asked.permission);
+    if (!floor) return fail("--permission: " + asked.permission + " is not one of auto, ask, deny");
+    setup.dispatch.floors.push_back({.otherwise = *floor, .tools = {}});
+  }
   // Who reaches it by an address may name it by that.
   for (const std::string& text : settings.listen) {
     const server::ListenAddress address = TRY(server::parse_listen(text));
@@ -143,6 +135,7 @@ Result<int> run_serve(const Arguments& arguments) {
   options.say = say;
   const char* notify_socket = std::getenv("NOTIFY_SOCKET");
   if (notify_socket != nullptr) options.notify_socket = notify_socket;
+  setup.audit = TRY(open_audit(asked.audit, setup.loaded.policy));
   say("tokens are in " + setup.loaded.server.token_file);
   (void)std::signal(SIGPIPE, SIG_IGN);  // a client that went is an error of its own write
   TRY(server::serve(std::move(setup), std::move(options)));

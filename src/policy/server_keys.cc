@@ -10,7 +10,7 @@ using S = ServerSettings;
 constexpr ServerKey kKeys[] = {
     {"listen", Kind::names, &S::listen, "[\"127.0.0.1:8077\"]",
      "where it listens: ADDRESS:PORT, or unix:PATH"},
-    {"socket", Kind::path, &S::socket, "belljar.sock in the runtime folder",
+    {"socket", Kind::path, &S::socket, "serve.sock in the runtime folder",
      "a local socket on which it listens besides; its owner and root need no token there"},
     {"allow_remote", Kind::flag, &S::allow_remote, "false",
      "listen on addresses that others can reach"},
@@ -38,6 +38,8 @@ constexpr ServerKey kKeys[] = {
      "how long the body may take; a large one has more"},
     {"write_timeout", Kind::duration, &S::write_timeout, "30",
      "how long a client may take to read what it asked for; longer if it is large"},
+    {"dispatch_wait", Kind::duration, &S::dispatch_wait, "20",
+     "after which /v1/dispatch answers that a call is still running"},
     {"drain_timeout", Kind::duration, &S::drain_timeout, "30",
      "how long requests may go on after the server was told to stop"},
 };

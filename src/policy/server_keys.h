@@ -27,6 +27,7 @@ struct ServerSettings {
   std::chrono::milliseconds header_timeout = std::chrono::seconds(10);
   std::chrono::milliseconds body_timeout = std::chrono::seconds(30);
   std::chrono::milliseconds write_timeout = std::chrono::seconds(30);
+  std::chrono::milliseconds dispatch_wait = std::chrono::seconds(20);
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(30);
   bool operator==(const ServerSettings&) const = default;
 };

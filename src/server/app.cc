@@ -3,9 +3,12 @@
 #include <unistd.h>
 
 #include "plan/explain.h"
+#include "server/session_skills.h"
 
 namespace belljar::server {
 namespace {
+
+namespace json = boost::json;
 
 std::string_view bearer_token(const Request& request) {
   const std::string* header = request.header("authorization");
@@ -47,13 +50,19 @@ class App::Place {
   std::string principal_;
 };
 
-App::App(Loop& loop, Setup setup) : loop_(loop), setup_(std::move(setup)), events_(loop, book_) {}
+App::App(Loop& loop, Setup setup)
+    : loop_(loop),
+      setup_(std::move(setup)),
+      continuations_(loop),
+      skill_turns_(loop),
+      events_(loop, book_) {}
 
 Result<std::shared_ptr<App>> App::make(Loop& loop, Setup setup) {
   std::shared_ptr<App> app(new App(loop, std::move(setup)));
   const Loaded& loaded = app->setup_.loaded;
   if (loaded.policy.mode == Mode::off)
     return fail("a server does not run without a sandbox", 0, "take --sandbox=off away");
+  app->skills_ = TRY(SkillStore::open(app->setup_.skills_dir));
   app->host_ = probe_host(app->setup_.caller);
   Policy policy = session::shared_by_sessions(loaded.policy, loaded.session);
   const Plan plan = TRY(resolve(policy, app->host_, app->setup_.caller, Purpose::explain));
@@ -62,7 +71,23 @@ Result<std::shared_ptr<App>> App::make(Loop& loop, Setup setup) {
   app->capabilities_ = explain_json(plan);
   app->engine_ =
       TRY(session::Engine::make(loop, loaded.policy, app->setup_.caller, loaded.session));
+  app->dispatcher_ = std::make_unique<Dispatcher>(
+      loop, *app->engine_, std::move(app->setup_.dispatch), std::move(app->setup_.audit));
+  App* self = app.get();  // which has the approvals
+  app->dispatcher_->approvals().subscribe(
+      [self](const ApprovalEvent& event) { self->tell_approval(event); });
   return app;
+}
+
+void App::tell_approval(const ApprovalEvent& event) {
+  json::object data = event.approval.to_json();
+  if (event.kind == ApprovalEvent::Kind::required) {
+    events_.publish("agentic_tool_approval_required", event.approval.session, std::move(data));
+    return;
+  }
+  data["decision"] = event.decision.approved ? "approve" : "deny";
+  data["by"] = event.decision.by;
+  events_.publish("approval_decided", event.approval.session, std::move(data));
 }
 
 // ---- letting in ---------------------------------------------------------------
@@ -157,6 +182,8 @@ std::expected<const SessionEntry*, Response> App::use_session(const std::string&
   if (!engine_->has(id)) {
     const Result<std::string> again = engine_->open(id, entry->policy);
     if (!again) return std::unexpected(refuse(kUnavailable, again.error()));
+    const Status linked = link_skills(*this, *entry);
+    if (!linked) return std::unexpected(refuse(kSessionFailed, linked.error()));
   }
   return entry;
 }
@@ -194,7 +221,11 @@ void App::forget_ended() {
 
 void App::close_session(const std::string& id) {
   events_.publish("session_closed", id, {});
-  if (engine_->has(id)) (void)engine_->close(id);  // it may have been idle and gone
+  const SessionEntry* entry = book_.find_any(id);
+  // The dispatcher knows it from its first call; it may have been idle and gone.
+  if (entry != nullptr) (void)dispatcher_->close(id, std::string(entry->owner));
+  if (engine_->has(id)) (void)engine_->close(id);
+  continuations_.forget(id);
   book_.remove(id);
   setup_.tokens.remove_dispatch(id);
 }

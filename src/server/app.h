@@ -11,12 +11,15 @@
 #include "belljar/caller.h"
 #include "plan/plan.h"
 #include "policy/load.h"
+#include "server/continuations.h"
+#include "server/dispatch.h"
 #include "server/event_hub.h"
 #include "server/http.h"
 #include "server/metrics.h"
 #include "server/origin.h"
 #include "server/route.h"
 #include "server/session_book.h"
+#include "server/skills.h"
 #include "server/tokens.h"
 #include "session/engine.h"
 
@@ -28,6 +31,8 @@ struct Setup {
   Tokens tokens;
   Names names;
   std::string skills_dir;
+  DispatchSettings dispatch;
+  Audit audit;
 };
 
 class App : public std::enable_shared_from_this<App> {
@@ -45,6 +50,11 @@ class App : public std::enable_shared_from_this<App> {
   session::Engine& engine() { return *engine_; }
   const Setup& setup() const { return setup_; }
   const Host& host() const { return host_; }
+  Dispatcher& dispatcher() { return *dispatcher_; }
+  Continuations& continuations() { return continuations_; }
+  SkillStore& skills() { return *skills_; }
+  const SkillStore& skills() const { return *skills_; }
+  session::Turns& skill_turns() { return skill_turns_; }
   SessionBook& book() { return book_; }
   EventHub& events() { return events_; }
   Metrics& metrics() { return metrics_; }
@@ -83,12 +93,17 @@ class App : public std::enable_shared_from_this<App> {
   std::expected<Principal, Response> authenticate(const Request& request, const Route& route) const;
   std::expected<std::shared_ptr<void>, Response> take_place(const Principal& principal);
   void forget_ended();
+  void tell_approval(const ApprovalEvent& event);
 
   Loop& loop_;
   Setup setup_;
   Host host_;
   boost::json::object capabilities_;
   std::unique_ptr<session::Engine> engine_;
+  std::unique_ptr<Dispatcher> dispatcher_;
+  Continuations continuations_;
+  std::optional<SkillStore> skills_;
+  session::Turns skill_turns_;
   SessionBook book_;
   EventHub events_;
   Metrics metrics_;

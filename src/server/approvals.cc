@@ -124,8 +124,8 @@ bool Approvals::remembered(const Approval& approval) const {
   auto is_covered = [&](const std::string& subject) {
     return std::ranges::any_of(found->second.patterns, [&](const auto& rule) {
       // A pattern says nothing about what comes after a semicolon.
-      const bool vague = is_compound_command(subject) && rule.second != "*" &&
-                         rule.second != subject;
+      const bool vague =
+          is_compound_command(subject) && rule.second != "*" && rule.second != subject;
       return rule.first == approval.tool && !vague && matches_pattern(rule.second, subject);
     });
   };
@@ -141,8 +141,7 @@ std::size_t Approvals::subscribe(Listener listener) {
   return last_listener_;
 }
 
-void Approvals::tell(ApprovalEvent::Kind kind, const Approval& approval,
-                     const Decision& decision) {
+void Approvals::tell(ApprovalEvent::Kind kind, const Approval& approval, const Decision& decision) {
   const ApprovalEvent event{.kind = kind, .approval = approval, .decision = decision};
   const auto listeners = listeners_;  // one of them may go, or come
   for (const auto& [id, listener] : listeners) listener(event);

@@ -63,8 +63,7 @@ class Approvals {
 
   // Waits for a decision; `id` and the times are filled in. `asked` hears of it first, which
   // may be enough to decide. nullopt: it was cancelled.
-  Async<std::optional<Decision>> ask(Approval approval,
-                                     std::function<void(const Approval&)> asked,
+  Async<std::optional<Decision>> ask(Approval approval, std::function<void(const Approval&)> asked,
                                      std::shared_ptr<Cancel> cancel);
   // Error: it is not pending (any more), or the decision makes no sense.
   Status decide(const std::string& id, Decision decision);

@@ -29,4 +29,27 @@ Async<Response> execute_shell(App& app, Request request);
 Async<Response> execute_python_once(App& app, Request request);
 Async<Response> execute_shell_once(App& app, Request request);
 
+// handlers_tools.cc
+Async<Response> list_tools(App& app, Request request);
+Async<Response> list_session_tools(App& app, Request request);
+Async<Response> call_session_tool(App& app, Request request);
+Async<Response> list_approvals(App& app, Request request);
+Async<Response> get_approval(App& app, Request request);
+Async<Response> decide_approval(App& app, Request request);
+Async<Response> dispatch(App& app, Request request);
+
+// handlers_files.cc
+Async<Response> list_files(App& app, Request request);
+Async<Response> download_file(App& app, Request request);
+Async<Response> upload_file(App& app, Request request);
+Async<Response> delete_file(App& app, Request request);
+
+// handlers_skills.cc
+Async<Response> list_skills(App& app, Request request);
+Async<Response> upload_skill(App& app, Request request);
+Async<Response> get_skill(App& app, Request request);
+Async<Response> delete_skill(App& app, Request request);
+Async<Response> list_skill_versions(App& app, Request request);
+Async<Response> upload_skill_version(App& app, Request request);
+
 }  // namespace belljar::server

@@ -5,6 +5,7 @@
 #include "server/fields.h"
 #include "server/handlers.h"
 #include "server/policy_request.h"
+#include "server/session_skills.h"
 
 namespace belljar::server {
 namespace {
@@ -21,15 +22,12 @@ std::string when(std::chrono::system_clock::time_point time) {
 }
 
 json::object to_json(const SessionEntry& entry, const std::vector<SessionInfo>& infos) {
-  json::object object{{"id", entry.id},
-                      {"owner", entry.owner},
-                      {"shared", entry.shared},
-                      {"profile", entry.profile},
-                      {"skills", json::array(entry.skills.begin(), entry.skills.end())},
-                      {"created_at", when(entry.created)},
-                      {"busy", false},
-                      {"idle_ms", 0},
+  json::object object{{"id", entry.id},          {"owner", entry.owner},
+                      {"shared", entry.shared},  {"profile", entry.profile},
+                      {"skills", json::array()}, {"created_at", when(entry.created)},
+                      {"busy", false},           {"idle_ms", 0},
                       {"memory_kb", 0}};
+  for (const auto& skill : entry.skills) object["skills"].as_array().emplace_back(skill.first);
   for (const SessionInfo& info : infos) {
     if (info.id != entry.id) continue;
     object["busy"] = info.busy;
@@ -61,14 +59,22 @@ Async<Response> create_session(App& app, Request request) {
   entry.shared = fields.flag("shared");
   const std::string profile = fields.text("profile").value_or("");
   const json::object wishes = fields.object("policy").value_or(json::object());
+  const std::vector<std::string> skills = fields.texts("skills");
   if (std::optional<Response> refusal = fields.refusal()) co_return std::move(*refusal);
   std::expected<Policy, Response> policy =
       requested_policy(app.setup().loaded, app.setup().caller, profile, wishes);
   if (!policy) co_return std::move(policy.error());
   entry.profile = policy->profile;
   entry.policy = std::move(*policy);
+  std::expected<void, Response> granted = grant_skills(app, skills, principal_of(request), entry);
+  if (!granted) co_return std::move(granted.error());
   std::expected<const SessionEntry*, Response> made = app.open_session(std::move(entry));
   if (!made) co_return std::move(made.error());
+  const Status linked = link_skills(app, **made);
+  if (!linked) {
+    app.close_session(std::string((*made)->id));
+    co_return refuse(kSessionFailed, linked.error());
+  }
   const json::object answer = to_json(**made, {});
   co_return answer_json(answer, 201);
 }

@@ -13,7 +13,9 @@ struct ListenAddress {
   std::string path;   // of a local socket; else
   Endpoint endpoint;  // an address and a port; port 0: any
   bool is_local() const { return !path.empty(); }
-  bool is_loopback() const { return is_local() || endpoint.address.scope() == belljar::Scope::loopback; }
+  bool is_loopback() const {
+    return is_local() || endpoint.address.scope() == belljar::Scope::loopback;
+  }
 };
 
 // ADDRESS:PORT, [ADDRESS]:PORT, localhost:PORT, or unix:PATH

@@ -25,7 +25,7 @@ using Handler = Async<Response> (*)(App& app, Request request);
 
 inline constexpr std::uint64_t kNoBody = 0;
 inline constexpr std::uint64_t kMaxJson = std::uint64_t{20} << 20;    // code may have 16 MiB
-inline constexpr std::uint64_t kMaxUpload = std::uint64_t{64} << 20;  // a file, a skill
+inline constexpr std::uint64_t kMaxUpload = std::uint64_t{16} << 20;  // a file
 
 struct QueryField {
   std::string_view name;

@@ -42,6 +42,17 @@ Read<std::vector<std::string>> texts_in(const json::object& arguments, std::stri
   return texts;
 }
 
+std::optional<std::string> text_in(const json::object& arguments, std::string_view name) {
+  const json::value* value = arguments.if_contains(name);
+  if (value == nullptr || !value->is_string()) return std::nullopt;
+  return std::string(value->get_string());
+}
+
+bool flag_in(const json::object& arguments, std::string_view name) {
+  const json::value* value = arguments.if_contains(name);
+  return value != nullptr && value->is_bool() && value->get_bool();
+}
+
 Read<PythonCall> python_call(const json::object& arguments) {
   PythonCall call;
   const json::value* code = arguments.if_contains("code");
@@ -54,6 +65,7 @@ Read<PythonCall> python_call(const json::object& arguments) {
   auto outputs = texts_in(arguments, "outputs");
   if (!outputs) return std::unexpected(outputs.error());
   call.outputs = *std::move(outputs);
+  call.output_file = text_in(arguments, "output_file");
   return call;
 }
 
@@ -75,6 +87,8 @@ Read<ShellCall> shell_call(const json::object& arguments) {
   auto outputs = texts_in(arguments, "outputs");
   if (!outputs) return std::unexpected(outputs.error());
   call.outputs = *std::move(outputs);
+  call.output_file = text_in(arguments, "output_file");
+  call.one_shot = flag_in(arguments, "one_shot");
   return call;
 }
 
@@ -171,7 +185,9 @@ Async<ToolAnswer> Dispatcher::run_python(ToolCall& call) {
   });
   const Result<PythonResult> result = co_await engine_.python(id, std::move(*asked));
   if (!result) co_return failed(result.error());
-  co_return answer_of(*result);
+  ToolAnswer answer = answer_of(*result);
+  if (call.wants_whole) answer.whole = session::to_json(*result);
+  co_return answer;
 }
 
 Async<ToolAnswer> Dispatcher::run_shell(ToolCall& call) {
@@ -188,7 +204,9 @@ Async<ToolAnswer> Dispatcher::run_shell(ToolCall& call) {
   });
   const Result<ShellResult> result = co_await engine_.shell(id, std::move(*asked));
   if (!result) co_return failed(result.error());
-  co_return answer_of(*result);
+  ToolAnswer answer = answer_of(*result);
+  if (call.wants_whole) answer.whole = session::to_json(*result);
+  co_return answer;
 }
 
 Async<ToolAnswer> Dispatcher::run_sessions(ToolCall& call) {

@@ -42,6 +42,7 @@ constexpr std::string_view kSchemas = R"json({
     "outputs": {"type": "array", "items": {"type": "string"},
                 "description": "files to return even if they have not changed"},
     "output_file": {"type": "string", "description": "a new file that gets all output"},
+    "agent": {"type": "string", "description": "whose permissions count too"},
     "stream": {"type": "boolean", "description": "answer with server-sent events"}}},
 "ShellRequest": {"type": "object", "additionalProperties": false, "required": ["commands"],
   "properties": {
@@ -50,7 +51,8 @@ constexpr std::string_view kSchemas = R"json({
     "max_output_length": {"type": "integer", "minimum": 0},
     "one_shot": {"type": "boolean", "description": "in a shell of its own"},
     "outputs": {"type": "array", "items": {"type": "string"}},
-    "output_file": {"type": "string"}, "stream": {"type": "boolean"}}},
+    "output_file": {"type": "string"}, "agent": {"type": "string"},
+    "stream": {"type": "boolean"}}},
 "FileOfCall": {"type": "object", "required": ["name", "size", "mime"], "properties": {
   "name": {"type": "string"}, "size": {"type": "integer"}, "mime": {"type": "string"},
   "text": {"type": "string"}, "base64": {"type": "string"}}},
@@ -79,6 +81,57 @@ constexpr std::string_view kSchemas = R"json({
   "properties": {
     "exit_code": {"type": "integer"}, "timed_out": {"type": "boolean"},
     "commands": {"type": "array", "items": {"type": "object"}}}}]}
+)json"  // a literal has its limits
+                                      R"json(,
+"Tools": {"type": "object", "required": ["tools"], "properties": {"tools": {
+  "type": "array", "items": {"type": "object",
+    "required": ["name", "description", "input_schema"], "properties": {
+      "name": {"type": "string"}, "title": {"type": "string"}, "description": {"type": "string"},
+      "read_only": {"type": "boolean"}, "destructive": {"type": "boolean"},
+      "input_schema": {"type": "object"}, "output_schema": {"type": "object"}}}}}},
+"ToolArguments": {"type": "object", "description": "as the tool's input_schema says"},
+"ToolAnswer": {"type": "object", "required": ["is_error", "error_type", "text", "session_id"],
+  "properties": {
+    "is_error": {"type": "boolean"}, "error_type": {"type": "string"},
+    "text": {"type": "string"}, "structured": {"type": "object"}, "images": {"type": "array"},
+    "files": {"type": "array"}, "session_id": {"type": "string"}}},
+"DispatchRequest": {"type": "object", "required": ["name"], "properties": {
+  "name": {"type": "string"}, "arguments": {"type": ["object", "string"]}}},
+"DispatchAnswer": {"type": "object", "required": ["content"], "properties": {
+  "content": {"type": "string"}}},
+"Approval": {"type": "object", "required": ["approval_id", "session_id", "round", "tool",
+  "arguments"], "properties": {
+    "approval_id": {"type": "string"}, "session_id": {"type": "string"},
+    "round": {"type": "integer"}, "arguments": {"type": "object"}, "tool": {"type": "object",
+      "properties": {"source": {"type": "string"}, "kind": {"type": "string"},
+                     "label": {"type": "string"}}}}},
+"Approvals": {"type": "object", "required": ["approvals"], "properties": {
+  "approvals": {"type": "array", "items": {"$ref": "#/components/schemas/Approval"}}}},
+"DecisionRequest": {"type": "object", "additionalProperties": false, "required": ["decision"],
+  "properties": {
+    "decision": {"enum": ["approve", "deny"]},
+    "remember_for_session": {"type": "boolean", "description": "the same as the scope tool"},
+    "scope": {"enum": ["once", "tool", "pattern"]}, "pattern": {"type": "string"},
+    "message": {"type": "string", "description": "for the model"}}},
+"Decided": {"type": "object", "required": ["approval_id", "decision"], "properties": {
+  "approval_id": {"type": "string"}, "decision": {"type": "string"}}},
+"Files": {"type": "object", "required": ["path", "files", "more"], "properties": {
+  "path": {"type": "string"}, "more": {"type": "boolean"}, "files": {"type": "array",
+    "items": {"type": "object", "properties": {
+      "name": {"type": "string"}, "kind": {"enum": ["file", "folder", "link", "other"]},
+      "size": {"type": "integer"}, "modified_ms": {"type": "integer"}}}}}},
+"Uploaded": {"type": "object", "required": ["path", "bytes", "created"], "properties": {
+  "path": {"type": "string"}, "bytes": {"type": "integer"}, "created": {"type": "boolean"}}},
+"Skill": {"type": "object", "required": ["id", "object", "created_at", "name", "description",
+  "latest_version"], "properties": {
+    "id": {"type": "string"}, "object": {"const": "skill"}, "created_at": {"type": "integer"},
+    "name": {"type": "string"}, "description": {"type": "string"},
+    "latest_version": {"type": "string"}}},
+"Skills": {"type": "object", "required": ["object", "data"], "properties": {
+  "object": {"const": "list"},
+  "data": {"type": "array", "items": {"$ref": "#/components/schemas/Skill"}}}},
+"SkillVersions": {"type": "object", "required": ["object", "data"], "properties": {
+  "object": {"const": "list"}, "data": {"type": "array", "items": {"type": "object"}}}}
 })json";
 
 }  // namespace

@@ -19,7 +19,7 @@ struct SessionEntry {
   bool shared = false;  // every token may use it
   std::string profile;
   Policy policy;
-  std::vector<std::string> skills;
+  std::map<std::string, std::string> skills;  // by name: the folder of each
   std::chrono::system_clock::time_point created = std::chrono::system_clock::now();
 };
 

@@ -142,7 +142,7 @@ class Events:
 class Server:
     def __init__(self, scene: jars.Scene, *flags: str, config: str = "", tokens: dict | None = None,
                  profile: str = "developer", session: str = "",
-                 environment: dict | None = None):
+                 environment: dict | None = None, skills: str = ""):
         self.scene = scene
         self.identity = scene.identity
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="serve-", dir=scene.home))
@@ -150,9 +150,10 @@ class Server:
         self.socket_path = str(self.folder / "s.sock")
         self.config_file = self.folder / "config.toml"
         self.write_tokens(TOKENS if tokens is None else tokens)
+        kept = skills or f"{self.folder}/skills"
         self.config_file.write_text(
             f'[session]\npreload = []\ngrace = "700ms"\n{session}\n[server]\nlisten = ["127.0.0.1:0"]\n'
-            f'socket = "{self.socket_path}"\nskills_dir = "{self.folder}/skills"\n{config}\n'
+            f'socket = "{self.socket_path}"\nskills_dir = "{kept}"\n{config}\n'
         )
         self.identity.own(self.folder, self.config_file)
         self._errors = open(self.folder / "errors", "w+b")
@@ -162,7 +163,7 @@ class Server:
         surroundings.update(environment or {})
         self.process = subprocess.Popen(
             self.identity.command([
-                jars.binary(), "serve", f"--config={self.config_file}", f"--token-file={self.token_file}",
+                jars.binary(), "serve", f"--config={self.config_file}", f"--token-file={self.token_file}", "--audit=none",
                 f"--profile={profile}", *flags,
             ]),
             cwd=scene.home, env=surroundings, start_new_session=True,
