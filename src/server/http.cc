@@ -29,7 +29,7 @@ using boost::system::error_code;
 
 constexpr std::size_t kPiece = 64 << 10;      // of a file, for one write
 constexpr std::size_t kLeastRate = 64 << 10;  // bytes a second that a client must manage
-constexpr std::size_t kMaxLinger = std::size_t{4} << 20;  // read and thrown away after a refusal
+constexpr std::size_t kMaxLinger = std::size_t{64} << 20;  // read and thrown away after a refusal
 constexpr std::chrono::seconds kLinger{2};
 constexpr std::chrono::milliseconds kAcceptPause{50};  // when there are no descriptors left
 

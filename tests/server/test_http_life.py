@@ -41,22 +41,10 @@ def test_a_token_is_made_at_the_first_start(start):
     assert serving.Client(server, token).get("/v1/sessions").status == 200
 
 
-def test_a_token_file_that_others_can_read_is_refused(server, scene):
+def test_a_token_file_that_others_can_read_is_refused(start, server):
     server.token_file.chmod(0o644)
-    server.kill()
     with pytest.raises(RuntimeError, match="others can read the tokens"):
-        again(server)
-
-
-def again(server):
-    """The same server, once more."""
-    server.process = type(server.process)(
-        server.process.args, cwd=server.scene.home, start_new_session=True, env=os.environ,
-        stdin=-3, stdout=-3, stderr=server._errors,
-    )  # fmt: skip
-    server._errors.truncate(0)
-    server._errors.seek(0)
-    return server._wait_until_ready()
+        start(f"--token-file={server.token_file}")
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0"])

@@ -25,7 +25,8 @@ def test_a_session_is_made_used_and_ended(server, ann):
 def test_a_session_has_its_plan(server, ann):
     session = ann.session(id="mine", policy={"network": "none"})
     assert session == "mine"
-    assert ann.get("/v1/sessions/mine").json["plan"]["policy"]["network"] == "none"
+    assert ann.get("/v1/sessions/mine").json["plan"]["network"] == "none"
+    assert ann.get(f"/v1/sessions/{ann.session()}").json["plan"]["network"] == "full"
 
 
 def test_shell_commands_run(server, ann):

@@ -112,7 +112,7 @@ def test_skills_are_there_after_a_restart(server, ann, start):
         ({"SKILL.md": MAIN, "../up": "x"}, "no name"),
         ({"SKILL.md": MAIN, "/etc/x": "x"}, "no name"),
         ({"SKILL.md": MAIN, "a/../../x": "x"}, "no name"),
-        ({"SKILL.md": MAIN, "a\\b": "x"}, "no name"),
+        ({"SKILL.md": MAIN, "a\\..\\..\\x": "x"}, "no name"),
         ({"SKILL.md": MAIN, "/".join("d" * 11): "x"}, "no name"),
         ({"SKILL.md": MAIN, "n" * 600: "x"}, "no name"),
         ({"SKILL.md": MAIN, "a": "x", "a/b": "y"}, "a file and a folder"),
