@@ -88,7 +88,9 @@ std::expected<Asked, Response> read_call(const Request& request, std::string_vie
   if (tool == "python") {
     (void)fields.required_text("code");
   } else {
-    (void)fields.texts("commands");
+    for (const std::string& command : fields.texts("commands"))
+      if (command.find('\0') != command.npos)
+        return std::unexpected(refuse(kBadRequest, "commands: a command holds a NUL byte"));
     (void)fields.number("max_output_length");
     (void)fields.flag("one_shot");
   }

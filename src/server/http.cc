@@ -270,7 +270,10 @@ Async<bool> HttpServer::State::Connection::send(Response response, bool is_head)
     const std::string_view framing = is_http_1_0 ? "" : "Transfer-Encoding: chunked\r\n";
     std::string head = head_text(response, framing, keeps_alive);
     bool sent = co_await send_bytes(std::move(head));
-    if (sent && !is_head) sent = co_await send_events(stream);
+    if (sent && !is_head) {
+      const bool told = co_await send_events(stream);
+      sent = told;
+    }
     stream->abandon();
     co_return sent;
   }
@@ -283,7 +286,10 @@ Async<bool> HttpServer::State::Connection::send(Response response, bool is_head)
   std::string text = head_text(response, framing, keeps_alive);
   if (file == nullptr && !is_head) text += std::get<std::string>(response.body);
   bool sent = co_await send_bytes(std::move(text));
-  if (sent && file != nullptr && !is_head) sent = co_await send_file(std::move(*file));
+  if (sent && file != nullptr && !is_head) {
+    const bool whole = co_await send_file(std::move(*file));
+    sent = whole;
+  }
   co_return sent;
 }
 

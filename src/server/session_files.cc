@@ -9,7 +9,6 @@
 
 #include "base/utf8.h"
 #include "tools/beneath.h"
-#include "tools/write.h"
 
 namespace belljar::server {
 namespace {
@@ -82,9 +81,9 @@ tools::Result<json::object> list_folder(const tools::Workspace& files, const std
 }
 
 tools::Status remove_entry(const tools::Workspace& files, const std::string& path) {
-  const tools::Place place =
-      TRY(tools::find_for_writing(files, "delete", path, tools::Workspace::Missing::is_an_error));
-  if (!place.folder) return tools::refuse(tools::Kind::read_only, "the workdir itself stays");
+  const tools::Place place = TRY(files.find("delete", path));
+  if (!place.folder || place.root == nullptr || !place.root->root.writable)
+    return tools::refuse(tools::Kind::read_only, path + " cannot be removed");
   // A mount that is in the way answers EBUSY.
   const int flags = S_ISDIR(place.st.st_mode) ? AT_REMOVEDIR : 0;
   if (::unlinkat(place.folder.get(), place.name.c_str(), flags) < 0)

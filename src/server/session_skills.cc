@@ -14,8 +14,7 @@ std::expected<void, Response> grant_skills(const App& app, const std::vector<std
     if (entry.skills.contains(skill->name))
       return std::unexpected(refuse(kBadRequest, "skills: there are two of " + skill->name));
     entry.skills[skill->name] = folder;
-    entry.policy.files.grants.push_back(
-        {.path = folder, .access = Access::read, .from = "skills"});
+    entry.policy.files.grants.push_back({.path = folder, .access = Access::read, .from = "skills"});
   }
   return {};
 }
@@ -31,8 +30,8 @@ Status link_skills(App& app, const SessionEntry& entry) {
   if (::mkdirat(workdir.get(), "skills", 0755) < 0 && errno != EEXIST)
     return fail("make skills", errno);
   // O_NOFOLLOW: in a workdir that is shared a guest may have been here before.
-  const Fd skills(::openat(workdir.get(), "skills",
-                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const Fd skills(
+      ::openat(workdir.get(), "skills", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!skills) return fail("open skills", errno);
   for (const auto& [name, folder] : entry.skills)
     if (::symlinkat(folder.c_str(), skills.get(), name.c_str()) < 0 && errno != EEXIST)

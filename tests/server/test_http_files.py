@@ -112,8 +112,9 @@ def test_a_component_that_flips_never_leads_out(server, ann, session, scene):
     os.chmod(secret, 0o644)
     ann.python(session, "import os\nos.mkdir('d'); open('d/secret-of-the-host', 'w').write('own')")
     code = (
-        f"import os, time\nos.symlink({str(scene.home)!r}, 'l')\nend = time.time() + 5\nn = 0\n"
-        "while time.time() < end:\n  os.rename('d', 'x'); os.rename('l', 'd'); os.rename('d', 'l'); os.rename('x', 'd'); n += 1\nn"
+        f"import ctypes, os, time\nos.symlink({str(scene.home)!r}, 'l')\nlibc = ctypes.CDLL(None)\n"
+        "end = time.time() + 5\nn = 0\nwhile time.time() < end:\n"
+        "  assert libc.renameat2(-100, b'd', -100, b'l', 2) == 0\n  n += 1\nn"
     )
     flips = []
     thread = threading.Thread(target=lambda: flips.append(ann.python(session, code)))
@@ -155,7 +156,7 @@ def test_another_tokens_files_are_not_there(server, ann, bob, session):
 
 
 def test_a_folder_of_many_names_holds_nobody_up(server, ann, session):
-    ann.python(session, "import os\nfor i in range(30_000): open(str(i), 'w').close()")
+    ann.python(session, "import os\nfor i in range(12_000): open(str(i), 'w').close()")
     worst = []
 
     def ask():
