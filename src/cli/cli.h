@@ -27,6 +27,7 @@ int python(const Arguments& arguments);
 int shell(const Arguments& arguments);
 int serve(const Arguments& arguments);
 int mcp(const Arguments& arguments);
+int approvals(const Arguments& arguments);
 int tasks(const Arguments& arguments);
 int init(const Arguments& arguments);
 int trust(const Arguments& arguments);

@@ -99,10 +99,26 @@ inline constexpr FlagHelp kMcpFlags[] = {
     {"permission", 0, "WHAT",
      "auto, ask or deny: what a tool may do at most, whatever other settings say", Offer::nothing,
      kPermissions},
+    {"agent", 0, "NAME", "also keep to the permissions of this agent file"},
+    {"agents", 0, "DIR",
+     "where agent files are; without it in agents/ of the workspace and of your settings",
+     Offer::folder},
     {"audit", 0, "FILE",
      "write what was asked, decided and done there; `none`: nowhere (default: in your state "
      "folder)",
      Offer::file},
+};
+
+inline constexpr std::string_view kScopes[] = {"once", "tool", "pattern"};
+inline constexpr std::string_view kApprovalsWords[] = {"list", "approve", "deny"};
+inline constexpr FlagHelp kApprovalsFlags[] = {
+    {"json", 0, "", "with list: print JSON"},
+    {"scope", 0, "SCOPE",
+     "with approve: once, tool (in this session) or pattern; once unless a pattern is given",
+     Offer::nothing, kScopes},
+    {"pattern", 0, "PATTERN",
+     "with approve: commands of this tool that match it, until the session ends"},
+    {"message", 0, "TEXT", "a word to the model"},
 };
 
 inline constexpr FlagHelp kJsonFlag[] = {{"json", 0, "", "print JSON"}};
@@ -223,6 +239,19 @@ inline constexpr Subcommand kSubcommands[] = {
              "Examples\n"
              "  belljar mcp --profile=restricted\n"
              "  belljar mcp --workspace=. --network=none --permission=ask\n"},
+    {.name = "approvals",
+     .alias = "",
+     .usage = "[list | approve ID | deny ID]",
+     .purpose = "decide about the calls that wait for a person",
+     .run = approvals,
+     .flags = kApprovalsFlags,
+     .more = "Without a word it shows each call as it comes, and asks.\n"
+             "\n"
+             "Examples\n"
+             "  belljar approvals\n"
+             "  belljar approvals approve a_0123 --pattern='git *'\n"
+             "  belljar approvals deny a_0123 --message='use the test database'\n",
+     .choices = kApprovalsWords},
     {.name = "tasks",
      .alias = "",
      .usage = "[FLAGS]",

@@ -10,6 +10,8 @@
 #include "cli/flags.h"
 #include "cli/notices.h"
 #include "cli/server_places.h"
+#include "server/agents.h"
+#include "server/approval_socket.h"
 #include "server/dispatch.h"
 #include "server/mcp_facts.h"
 #include "server/mcp_offer.h"
@@ -22,15 +24,46 @@ struct Request {
   Loaded loaded;
   server::DispatchSettings dispatch;
   std::string audit_file;
+  std::string agent;
 };
+
+// The project's own and the person's. They can only take away, so nobody need trust them.
+Result<std::map<std::string, server::Agent>> find_agents(const std::string& folder,
+                                                         const Loaded& loaded,
+                                                         const Caller& caller) {
+  if (!folder.empty()) return server::load_agents(folder);
+  const ConfigPlaces places = config_places(caller);
+  const std::string& workdir = loaded.session.workdir;
+  std::map<std::string, server::Agent> all =
+      TRY(server::load_agents((workdir.empty() ? caller.cwd : workdir) + "/agents"));
+  const std::string own = places.user_file.substr(0, places.user_file.rfind('/')) + "/agents";
+  all.merge(TRY(server::load_agents(own)));
+  return all;
+}
+
+Status take_agent(Request& request, const std::string& folder, const Caller& caller) {
+  if (request.agent.empty()) return {};
+  const std::map<std::string, server::Agent> all = TRY(find_agents(folder, request.loaded, caller));
+  const auto found = all.find(request.agent);
+  if (found == all.end())
+    return fail("there is no agent " + request.agent, 0,
+                "agents are files agents/NAME.md; --agents names another folder");
+  for (const std::string& note : found->second.notes)
+    print_detail("agent " + request.agent + ": " + note);
+  request.dispatch.agents[request.agent] = found->second.permissions;
+  return {};
+}
 
 Result<Request> parse(const Arguments& arguments) {
   Request request;
   std::string workspace;
   std::string permission;
+  std::string agents;
   Parsed parsed = TRY(parse_flags(arguments, {{.name = "workspace", .value = &workspace},
                                               {.name = "permission", .value = &permission},
-                                              {.name = "audit", .value = &request.audit_file}}));
+                                              {.name = "audit", .value = &request.audit_file},
+                                              {.name = "agent", .value = &request.agent},
+                                              {.name = "agents", .value = &agents}}));
   if (!parsed.rest.empty())
     return fail("unexpected argument " + parsed.rest[0], 0,
                 "belljar mcp [FLAGS] [--workspace DIR]");
@@ -50,22 +83,35 @@ Result<Request> parse(const Arguments& arguments) {
     if (!floor) return fail("--permission: " + permission + " is not one of auto, ask, deny");
     request.dispatch.floors.push_back({.otherwise = *floor, .tools = {}});
   }
+  TRY(take_agent(request, agents, caller));
   for (const std::string& notice : notices(parsed.settings, request.loaded, caller))
     print_warning(notice);
   return request;
 }
 
+Result<std::unique_ptr<server::ApprovalSocket>> open_approvals(Loop& loop,
+                                                               server::Dispatcher& dispatcher) {
+  const std::string folder = TRY(runtime_folder());
+  return server::ApprovalSocket::listen(loop, dispatcher.approvals(),
+                                        folder + "/mcp-" + std::to_string(::getpid()) + ".sock");
+}
+
 Result<int> run_mcp(const Arguments& arguments) {
   Request request = TRY(parse(arguments));
   Loop loop;
-  const std::unique_ptr<session::Engine> engine = TRY(session::Engine::make(
-      loop, request.loaded.policy, this_caller(), request.loaded.session));
+  const std::unique_ptr<session::Engine> engine = TRY(
+      session::Engine::make(loop, request.loaded.policy, this_caller(), request.loaded.session));
   server::Audit audit = TRY(open_audit(request.audit_file, request.loaded.policy));
   server::Dispatcher dispatcher(loop, *engine, std::move(request.dispatch), std::move(audit));
+  // Without a socket a call that must be approved can still be by the client, or times out.
+  const Result<std::unique_ptr<server::ApprovalSocket>> socket = open_approvals(loop, dispatcher);
+  if (!socket)
+    print_warning("belljar approvals will not find this server: " + socket.error().message());
   server::McpService service(loop, server::mcp_facts());
   service.add(std::make_shared<server::McpOffer>(
       service, dispatcher,
-      server::OfferSettings{.agent = {}, .where_to_go = "run `belljar approvals` to decide"}));
+      server::OfferSettings{.agent = request.agent,
+                            .where_to_go = "run `belljar approvals` to decide"}));
 
   const auto stop = std::make_shared<server::Cancel>();
   asio::signal_set signals(loop, SIGTERM, SIGINT, SIGHUP);

@@ -38,7 +38,7 @@ Status make_private_folder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
   if (::mkdir(path.c_str(), 0700) < 0 && errno != EEXIST) return fail("make " + path, errno);
-  struct stat about {};
+  struct stat about{};
   if (::lstat(path.c_str(), &about) < 0) return fail("look at " + path, errno);
   if (!S_ISDIR(about.st_mode) || about.st_uid != ::geteuid() || (about.st_mode & 0077) != 0)
     return fail(path + " is not a folder that only you can use", 0, "chmod 700 it, or remove it");

@@ -12,9 +12,9 @@ Permission decide(const Permissions& permissions, std::string_view tool, std::st
   return permissions.decide(tool, {.text = std::move(text), .compound = compound});
 }
 
-const Permissions kGit{.otherwise = automatic,
-                       .tools = {{"shell", {{"*", ask}, {"git *", automatic}, {"git push*", deny}}},
-                                 {"empty", {}}}};
+const Permissions kGit{
+    .otherwise = automatic,
+    .tools = {{"shell", {{"*", ask}, {"git *", automatic}, {"git push*", deny}}}, {"empty", {}}}};
 
 TEST(Permissions, last_match_wins) {
   EXPECT_EQ(decide(kGit, "shell", "git status"), automatic);
@@ -32,9 +32,8 @@ TEST(Permissions, no_rule_that_matches_means_at_least_ask) {
 }
 
 TEST(Permissions, several_commands_in_one_are_not_taken_for_the_first) {
-  for (const char* command :
-       {"git log; rm -rf .", "git log && rm x", "git log | sh", "git $(rm x)", "git `rm x`",
-        "git log\nrm x", "git log > x", "git log & rm x"})
+  for (const char* command : {"git log; rm -rf .", "git log && rm x", "git log | sh", "git $(rm x)",
+                              "git `rm x`", "git log\nrm x", "git log > x", "git log & rm x"})
     EXPECT_EQ(decide(kGit, "shell", command), ask) << command;
   EXPECT_EQ(decide({.tools = {{"shell", {{"*", automatic}}}}}, "shell", "a; b"), automatic);
   EXPECT_EQ(decide(kGit, "shell", "git push x; true"), deny);

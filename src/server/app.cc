@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include "plan/explain.h"
+#include "server/mcp_facts.h"
+#include "server/mcp_offer.h"
 #include "server/session_skills.h"
 
 namespace belljar::server {
@@ -73,6 +75,11 @@ Result<std::shared_ptr<App>> App::make(Loop& loop, Setup setup) {
       TRY(session::Engine::make(loop, loaded.policy, app->setup_.caller, loaded.session));
   app->dispatcher_ = std::make_unique<Dispatcher>(
       loop, *app->engine_, std::move(app->setup_.dispatch), std::move(app->setup_.audit));
+  app->mcp_service_ = std::make_unique<McpService>(loop, mcp_facts());
+  app->mcp_service_->add(std::make_shared<McpOffer>(
+      *app->mcp_service_, *app->dispatcher_,
+      OfferSettings{.agent = {}, .where_to_go = "POST /v1/approvals/{id} decides"}));
+  app->mcp_ = std::make_unique<McpHttp>(*app->mcp_service_);
   App* self = app.get();  // which has the approvals
   app->dispatcher_->approvals().subscribe(
       [self](const ApprovalEvent& event) { self->tell_approval(event); });
@@ -248,6 +255,7 @@ void App::reload(Tokens tokens, Names names) {
 void App::drain() {
   draining_ = true;
   events_.close();
+  mcp_->close();
 }
 
 void App::end() { engine_.reset(); }

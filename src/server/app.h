@@ -15,6 +15,7 @@
 #include "server/dispatch.h"
 #include "server/event_hub.h"
 #include "server/http.h"
+#include "server/mcp_http.h"
 #include "server/metrics.h"
 #include "server/origin.h"
 #include "server/route.h"
@@ -52,6 +53,7 @@ class App : public std::enable_shared_from_this<App> {
   const Host& host() const { return host_; }
   Dispatcher& dispatcher() { return *dispatcher_; }
   Continuations& continuations() { return continuations_; }
+  McpHttp& mcp() { return *mcp_; }
   SkillStore& skills() { return *skills_; }
   const SkillStore& skills() const { return *skills_; }
   session::Turns& skill_turns() { return skill_turns_; }
@@ -101,6 +103,8 @@ class App : public std::enable_shared_from_this<App> {
   boost::json::object capabilities_;
   std::unique_ptr<session::Engine> engine_;
   std::unique_ptr<Dispatcher> dispatcher_;
+  std::unique_ptr<McpService> mcp_service_;
+  std::unique_ptr<McpHttp> mcp_;
   Continuations continuations_;
   std::optional<SkillStore> skills_;
   session::Turns skill_turns_;

@@ -19,9 +19,9 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMaxText = 2000;       // of one value
-constexpr std::size_t kMaxItems = 100;       // of one list or object
-constexpr std::size_t kShortestSecret = 6;   // a shorter value stands everywhere by chance
+constexpr std::size_t kMaxText = 2000;      // of one value
+constexpr std::size_t kMaxItems = 100;      // of one list or object
+constexpr std::size_t kShortestSecret = 6;  // a shorter value stands everywhere by chance
 constexpr int kMaxDepth = 8;
 constexpr const char* kMasked = "***";
 
@@ -57,8 +57,7 @@ const std::vector<std::pair<std::unique_ptr<RE2>, std::string>>& rules() {
 std::string now() {
   using std::chrono::milliseconds;
   const auto time = std::chrono::system_clock::now();
-  const auto ms =
-      std::chrono::duration_cast<milliseconds>(time.time_since_epoch()).count() % 1000;
+  const auto ms = std::chrono::duration_cast<milliseconds>(time.time_since_epoch()).count() % 1000;
   const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
   std::tm parts{};
   ::gmtime_r(&seconds, &parts);
@@ -142,7 +141,7 @@ Status Audit::reopen() {
                         O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
   if (fd < 0) return fail("open " + settings_.file, errno);
   file_ = Fd(fd);
-  struct stat about {};
+  struct stat about{};
   if (::fstat(fd, &about) < 0 || !S_ISREG(about.st_mode))
     return fail(settings_.file + " is no regular file");
   size_ = static_cast<std::uint64_t>(about.st_size);
@@ -166,9 +165,9 @@ void Audit::write(json::object event) {
   for (auto& member : event) whole[member.key()] = std::move(member.value());
   const std::string line = json::serialize(whole) + "\n";
   if (size_ > 0 && size_ + line.size() > settings_.max_bytes) rotate();
-  const bool written =
-      file_ && retry([&] { return ::write(file_.get(), line.data(), line.size()); }) ==
-                   static_cast<ssize_t>(line.size());
+  const bool written = file_ && retry([&] {
+                                  return ::write(file_.get(), line.data(), line.size());
+                                }) == static_cast<ssize_t>(line.size());
   if (written)
     size_ += line.size();
   else

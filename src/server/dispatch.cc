@@ -169,8 +169,7 @@ Async<ToolAnswer> Dispatcher::call(ToolCall call) {
   event["tool"] = call.tool;
   event["arguments"] = audit_.mask().arguments(call.arguments);
   event["outcome"] = answer.is_error ? answer.error_type : "success";
-  event["ms"] =
-      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began).count();
+  event["ms"] = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began).count();
   if (!call.agent.empty()) event["agent"] = call.agent;
   if (answer.is_error) {
     const json::value said(answer.text);

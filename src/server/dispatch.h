@@ -62,8 +62,8 @@ struct ToolAnswer {
 };
 
 struct DispatchSettings {
-  std::vector<Permissions> floors;              // the operator's; the strictest counts
-  std::map<std::string, Permissions> agents;    // by name
+  std::vector<Permissions> floors;            // the operator's; the strictest counts
+  std::map<std::string, Permissions> agents;  // by name
   std::chrono::milliseconds approval_patience = std::chrono::seconds(300);
 };
 
@@ -124,6 +124,7 @@ class Dispatcher {
 ToolAnswer tool_error(std::string type, std::string text);
 
 // What patterns are matched against: the commands of shell, the path of a file tool.
-std::vector<PermissionSubject> subjects(std::string_view tool, const boost::json::object& arguments);
+std::vector<PermissionSubject> subjects(std::string_view tool,
+                                        const boost::json::object& arguments);
 
 }  // namespace belljar::server

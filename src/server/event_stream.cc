@@ -53,16 +53,26 @@ void EventStream::send_last(std::string_view event, const json::object& data) {
   finish();
 }
 
+void EventStream::send_text(std::string text) {
+  if (ended()) return;
+  if (queued_ < kMaxQueuedEvents) return queue(std::move(text));
+  ++lost_;
+  if (overflow_ == Overflow::ends_stream) finish();
+}
+
 void EventStream::finish() {
   finished_ = true;
   changed_.raise();
 }
 
 void EventStream::abandon() {
+  const bool early = !ended();
   abandoned_ = true;
   queue_.clear();
   queued_ = 0;
   changed_.raise();
+  const std::function<void()> listener = std::exchange(on_abandon_, {});
+  if (early && listener) listener();
 }
 
 Async<std::optional<std::string>> EventStream::next() {

@@ -30,6 +30,8 @@ class EventStream {
   void send(std::string_view event, const boost::json::object& data);
   // Whatever is queued: for what every reader must get, once.
   void send_last(std::string_view event, const boost::json::object& data);
+  // As it goes over the wire.
+  void send_text(std::string text);
   // No more comes.
   void finish();
   bool ended() const { return finished_ || abandoned_; }
@@ -41,6 +43,8 @@ class EventStream {
   Async<std::optional<std::string>> next();
   // The reader has gone.
   void abandon();
+  // Hears, once, of a reader that went before the end.
+  void on_abandon(std::function<void()> listener) { on_abandon_ = std::move(listener); }
   bool abandoned() const { return abandoned_; }
 
  private:
@@ -53,6 +57,7 @@ class EventStream {
   std::uint64_t lost_ = 0;
   bool finished_ = false;
   bool abandoned_ = false;
+  std::function<void()> on_abandon_;
 };
 
 // Text out of bytes that come in pieces: a character that is cut is kept for the next.

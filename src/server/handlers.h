@@ -44,6 +44,9 @@ Async<Response> download_file(App& app, Request request);
 Async<Response> upload_file(App& app, Request request);
 Async<Response> delete_file(App& app, Request request);
 
+// handlers_mcp.cc
+Async<Response> serve_mcp(App& app, Request request);
+
 // handlers_skills.cc
 Async<Response> list_skills(App& app, Request request);
 Async<Response> upload_skill(App& app, Request request);

@@ -60,7 +60,7 @@ std::vector<McpConnection::Step> McpConnection::receive(McpMessage message) {
 std::expected<McpContext, McpError> McpConnection::context_of(const McpRequest& request) const {
   McpContext context;
   context.progress_token = progress_token(request.params);
-  if (!is_stateless(request)) {
+  if (!only_stateless_ && !is_stateless(request)) {
     if (!version_) return mcp_fail(mcp_code::invalid_request, "initialize comes first");
     context.version = *version_;
     context.client = client_;
@@ -93,7 +93,7 @@ std::vector<McpConnection::Step> McpConnection::take(McpRequest request) {
                  .last = true,
                  .error = result ? 0 : result.error().code}};
   };
-  const bool stateless = is_stateless(request);
+  const bool stateless = only_stateless_ || is_stateless(request);
   if (!stateless && request.method == "initialize") return answer(initialize(request.params));
   if (!stateless && request.method == "ping") return answer(json::object());
   std::expected<McpContext, McpError> context = context_of(request);
@@ -111,9 +111,9 @@ McpResult McpConnection::initialize(const json::object& params) {
   if (version_) return mcp_fail(mcp_code::invalid_request, "the connection is initialized");
   const json::string* asked = string_at(params, "protocolVersion");
   if (asked == nullptr) return mcp_fail(mcp_code::invalid_params, "protocolVersion is missing");
-  const bool spoken = *asked != kStatelessVersion &&
-                      std::ranges::find(kMcpVersions, std::string_view(*asked)) !=
-                          std::end(kMcpVersions);
+  const bool spoken =
+      *asked != kStatelessVersion &&
+      std::ranges::find(kMcpVersions, std::string_view(*asked)) != std::end(kMcpVersions);
   version_ = spoken ? std::string(*asked) : std::string(kLatestStateful);
   if (const json::object* client = object_at(params, "capabilities")) client_ = *client;
   json::object capabilities = facts_.capabilities;
@@ -180,8 +180,7 @@ std::optional<McpConnection::Send> McpConnection::log(const std::string& key, Lo
   if (found == open_.end()) return std::nullopt;
   const std::optional<LogLevel> wanted = found->second.context.log_level;
   if (!wanted || level < *wanted) return std::nullopt;
-  json::object params{
-      {"level", name(level)}, {"logger", facts_.name}, {"data", std::move(data)}};
+  json::object params{{"level", name(level)}, {"logger", facts_.name}, {"data", std::move(data)}};
   return Send{.text = notice_text("notifications/message", std::move(params)), .about = key};
 }
 

@@ -94,6 +94,9 @@ class McpConnection {
   std::optional<Send> notify(std::string_view method, json::object params) const;
 
   bool initialized() const { return version_.has_value(); }
+  const std::optional<std::string>& version() const { return version_; }
+  // Every request is one of the stateless era, whatever it says of itself.
+  void require_stateless() { only_stateless_ = true; }
   const McpFacts& facts() const { return facts_; }
 
  private:
@@ -110,6 +113,7 @@ class McpConnection {
   std::expected<McpContext, McpError> context_of(const McpRequest& request) const;
 
   McpFacts facts_;
+  bool only_stateless_ = false;
   std::optional<std::string> version_;  // that was agreed on by initialize
   json::object client_;
   std::optional<LogLevel> level_;

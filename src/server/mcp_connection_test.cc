@@ -65,9 +65,9 @@ TEST(McpConnection, initialize_agrees_on_a_version_that_both_speak) {
 
 TEST(McpConnection, requests_before_initialize_are_refused_but_ping_is_not) {
   McpConnection connection(facts());
-  EXPECT_EQ(code_of(only<Send>(
-                connection.receive(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"))),
-            mcp_code::invalid_request);
+  EXPECT_EQ(
+      code_of(only<Send>(connection.receive(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"))),
+      mcp_code::invalid_request);
   const Send pong = only<Send>(connection.receive(R"({"jsonrpc":"2.0","id":1,"method":"ping"})"));
   EXPECT_TRUE(answer(pong).at("result").as_object().empty());
 }
@@ -108,9 +108,9 @@ TEST(McpConnection, ids_of_text_and_number_are_not_confused) {
       only<Begin>(connection.receive(R"({"jsonrpc":"2.0","id":"5","method":"tools/list"})"));
   EXPECT_NE(number.key, text.key);
   EXPECT_EQ(answer(*connection.finish(text.key, json::object())).at("id").as_string(), "5");
-  EXPECT_EQ(code_of(only<Send>(
-                connection.receive(R"({"jsonrpc":"2.0","id":5,"method":"tools/list"})"))),
-            mcp_code::invalid_request);
+  EXPECT_EQ(
+      code_of(only<Send>(connection.receive(R"({"jsonrpc":"2.0","id":5,"method":"tools/list"})"))),
+      mcp_code::invalid_request);
 }
 
 TEST(McpConnection, progress_goes_to_who_asked_and_only_forward) {
@@ -138,9 +138,10 @@ TEST(McpConnection, logs_have_a_level_that_the_client_sets) {
   const Begin later =
       only<Begin>(connection.receive(R"({"jsonrpc":"2.0","id":3,"method":"tools/call"})"));
   EXPECT_FALSE(connection.log(later.key, LogLevel::warning, "x"));
-  EXPECT_EQ(code_of(only<Send>(connection.receive(
-                R"({"jsonrpc":"2.0","id":4,"method":"logging/setLevel","params":{"level":"loud"}})"))),
-            mcp_code::invalid_params);
+  EXPECT_EQ(
+      code_of(only<Send>(connection.receive(
+          R"({"jsonrpc":"2.0","id":4,"method":"logging/setLevel","params":{"level":"loud"}})"))),
+      mcp_code::invalid_params);
 }
 
 TEST(McpConnection, an_answer_is_heard_once_and_only_to_what_was_asked) {
@@ -181,18 +182,16 @@ TEST(McpConnection, the_stateless_era_has_no_initialize_and_no_ping) {
 TEST(McpConnection, both_eras_live_on_one_connection) {
   McpConnection connection = initialized();
   EXPECT_TRUE(only<Begin>(connection.receive(stateless("tools/list"))).context.stateless);
-  EXPECT_FALSE(
-      only<Begin>(connection.receive(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"))
-          .context.stateless);
+  EXPECT_FALSE(only<Begin>(connection.receive(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"))
+                   .context.stateless);
 }
 
 TEST(McpConnection, a_client_that_only_asks_is_bounded) {
   McpConnection connection = initialized();
   int begun = 0;
   for (int i = 0; i < 2000; ++i)
-    begun += std::holds_alternative<Begin>(
-        connection.receive(R"({"jsonrpc":"2.0","id":)" + std::to_string(i) +
-                           R"(,"method":"tools/list"})")[0]);
+    begun += std::holds_alternative<Begin>(connection.receive(
+        R"({"jsonrpc":"2.0","id":)" + std::to_string(i) + R"(,"method":"tools/list"})")[0]);
   EXPECT_EQ(begun, 1000);
 }
 

@@ -56,7 +56,7 @@ class McpOffer : public McpProvider {
   OfferSettings settings_;
   std::optional<tools::Facts> facts_;
   std::map<std::string, Told> told_;
-  std::string key_;  // signs what the client carries for us
+  std::string key_;                           // signs what the client carries for us
   std::map<std::string, std::int64_t> used_;  // states that were taken, and until when each counts
 };
 

@@ -32,8 +32,8 @@ std::string percent_decoded(std::string_view text) {
   };
   std::string bytes;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool coded = text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 &&
-                       digit(text[i + 2]) >= 0;
+    const bool coded =
+        text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0;
     if (!coded) {
       bytes.push_back(text[i]);
       continue;
@@ -59,9 +59,9 @@ std::optional<Uri> parse_uri(std::string_view uri) {
 
 std::string mime_of(std::string_view path, bool is_text) {
   constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
-      {".png", "image/png"},  {".jpg", "image/jpeg"},       {".svg", "image/svg+xml"},
+      {".png", "image/png"},  {".jpg", "image/jpeg"},        {".svg", "image/svg+xml"},
       {".csv", "text/csv"},   {".json", "application/json"}, {".md", "text/markdown"},
-      {".html", "text/html"}, {".py", "text/x-python"},     {".pdf", "application/pdf"}};
+      {".html", "text/html"}, {".py", "text/x-python"},      {".pdf", "application/pdf"}};
   for (const auto& [ending, type] : kTypes)
     if (path.ends_with(ending)) return std::string(type);
   return is_text ? "text/plain" : "application/octet-stream";
@@ -71,15 +71,14 @@ std::string mime_of(std::string_view path, bool is_text) {
 Result<std::string> read_beneath(const std::string& folder, const std::string& path) {
   if (path.empty() || path.find('\0') != path.npos) return fail("this is no path");
   const Fd root = TRY(open_path(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  struct open_how how {};
+  struct open_how how{};
   how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  const long fd = retry([&] {
-    return ::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how);
-  });
+  const long fd =
+      retry([&] { return ::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how); });
   if (fd < 0) return fail("open " + path, errno);
   const Fd file(static_cast<int>(fd));
-  struct stat about {};
+  struct stat about{};
   if (::fstat(file.get(), &about) < 0 || !S_ISREG(about.st_mode))
     return fail(path + " is no regular file");
   if (static_cast<std::size_t>(about.st_size) > kMaxFile)
@@ -185,7 +184,8 @@ Async<std::optional<McpResult>> McpOffer::read(McpExchange& exchange, std::strin
   if (!view) co_return std::nullopt;
   const std::string folder = view->policy.files.workdir;
   auto look = [folder, path] { return read_beneath(folder, path); };
-  const Result<std::string> bytes = co_await dispatcher_.engine().aside().run(service_.loop(), look);
+  const Result<std::string> bytes =
+      co_await dispatcher_.engine().aside().run(service_.loop(), look);
   if (!bytes) co_return std::nullopt;
   co_return file_contents(uri, path, *bytes);
 }

@@ -158,8 +158,8 @@ Async<std::optional<McpResult>> McpOffer::call_tool(McpExchange& exchange, std::
   // A connection has a session of its own. Where there is no connection, a call without a
   // name gets a new one.
   if (!exchange.context().stateless && !call.arguments.contains("session")) {
-    if (exchange.peer()->session.empty() || !dispatcher_.may_use(exchange.peer()->session,
-                                                                 call.principal)) {
+    if (exchange.peer()->session.empty() ||
+        !dispatcher_.may_use(exchange.peer()->session, call.principal)) {
       const Result<std::string> made = dispatcher_.open(call.principal);
       if (!made) co_return mcp_fail(mcp_code::internal, made.error().message());
       exchange.peer()->session = *made;
@@ -222,12 +222,11 @@ std::string McpOffer::state_for(const ToolCall& call, std::int64_t until,
 }
 
 McpResult McpOffer::input_required(const McpExchange&, const ToolCall& call) {
-  const auto patience = std::chrono::duration_cast<std::chrono::seconds>(
-      dispatcher_.settings().approval_patience);
+  const auto patience =
+      std::chrono::duration_cast<std::chrono::seconds>(dispatcher_.settings().approval_patience);
   const std::string state = state_for(call, now_seconds() + patience.count(), random_hex(16));
   json::object request{{"method", "elicitation/create"}};
-  const bool one_command =
-      call.tool == "shell" && subjects(call.tool, call.arguments).size() == 1;
+  const bool one_command = call.tool == "shell" && subjects(call.tool, call.arguments).size() == 1;
   request["params"] = {{"message", question_of(call.tool, call.arguments)},
                        {"requestedSchema", approval_schema(one_command)}};
   json::object result{{"resultType", "input_required"}};

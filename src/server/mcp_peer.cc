@@ -23,7 +23,7 @@ void McpExchange::notify(std::string_view method, json::object params) {
 Async<McpResult> McpExchange::ask(std::string method, json::object params) {
   if (cancel_->asked()) co_return mcp_fail(mcp_code::internal, "cancelled");
   auto [id, message] = peer_->connection_.ask(begin_.key, method, std::move(params));
-  const auto question = std::make_shared<McpPeer::Question>(peer_->service_.loop());
+  const auto question = std::make_shared<McpPeer::Question>(peer_->service_->loop());
   peer_->questions_[id] = question;
   peer_->send(std::move(message));
   {
@@ -38,18 +38,20 @@ Async<McpResult> McpExchange::ask(std::string method, json::object params) {
 // ---- the client ---------------------------------------------------------------
 
 McpPeer::McpPeer(McpService& service, std::string principal, Out out)
-    : service_(service),
+    : service_(&service),
       principal_(std::move(principal)),
       out_(std::move(out)),
       connection_(service.facts()) {
-  service_.peers_.insert(this);
+  service_->peers_.insert(this);
 }
 
 std::shared_ptr<McpPeer> McpPeer::make(McpService& service, std::string principal, Out out) {
   return std::shared_ptr<McpPeer>(new McpPeer(service, std::move(principal), std::move(out)));
 }
 
-McpPeer::~McpPeer() { service_.peers_.erase(this); }
+McpPeer::~McpPeer() {
+  if (service_ != nullptr) service_->peers_.erase(this);
+}
 
 void McpPeer::receive(std::string_view text) { take(connection_.receive(text)); }
 void McpPeer::receive(McpMessage message) { take(connection_.receive(std::move(message))); }
@@ -68,7 +70,8 @@ void McpPeer::cancel(const std::string& key) {
 }
 
 void McpPeer::send(std::optional<McpConnection::Send> message) {
-  if (message && out_) out_(*std::move(message));
+  const Out out = out_;  // it may be the last, after which we are closed
+  if (message && out) out(*std::move(message));
 }
 
 void McpPeer::take(std::vector<McpConnection::Step> steps) {
@@ -84,7 +87,7 @@ void McpPeer::take(std::vector<McpConnection::Step> steps) {
     if (auto* asked = std::get_if<McpConnection::Begin>(&step)) {
       auto cancel = std::make_shared<Cancel>();
       running_[asked->key] = cancel;
-      begin(service_.loop(), work(shared_from_this(), std::move(*asked), std::move(cancel)));
+      begin(service_->loop(), work(shared_from_this(), std::move(*asked), std::move(cancel)));
     }
   }
 }
@@ -93,7 +96,7 @@ Async<void> McpPeer::work(std::shared_ptr<McpPeer> self, McpConnection::Begin as
                           std::shared_ptr<Cancel> cancel) {
   const std::string key = asked.key;
   McpExchange exchange(self, std::move(asked), cancel);
-  const McpResult result = co_await self->service_.handle(exchange);
+  const McpResult result = co_await self->service_->handle(exchange);
   const auto mine = self->running_.find(key);
   // Cancelled, its id may be in use again.
   if (mine != self->running_.end() && mine->second == cancel) self->running_.erase(mine);

@@ -46,6 +46,10 @@ struct McpService::Listening {
 
 McpService::McpService(Loop& loop, McpFacts facts) : loop_(loop), facts_(std::move(facts)) {}
 
+McpService::~McpService() {
+  for (McpPeer* peer : peers_) peer->service_ = nullptr;
+}
+
 Async<McpResult> McpService::handle(McpExchange& exchange) {
   McpResult result = co_await route(exchange);
   if (!result || !exchange.context().stateless) co_return result;
@@ -224,8 +228,8 @@ void McpService::tell(const McpChange& change) {
                   (change.kind == Kind::resources && is_true(filter, "resourcesListChanged"));
     const json::value* uris = filter.if_contains("resourceSubscriptions");
     if (change.kind == Kind::resource && uris != nullptr && uris->is_array())
-      wanted = std::ranges::find(uris->get_array(), json::value(change.uri)) !=
-               uris->get_array().end();
+      wanted =
+          std::ranges::find(uris->get_array(), json::value(change.uri)) != uris->get_array().end();
     if (!wanted) continue;
     json::object tagged = params;
     tagged["_meta"] = {{kSubscriptionKey, listening->exchange->id()}};

@@ -72,6 +72,7 @@ class McpService {
   McpService(Loop& loop, McpFacts facts);
   McpService(const McpService&) = delete;
   McpService& operator=(const McpService&) = delete;
+  ~McpService();  // what the loop does not go on with may hold peers longer
 
   void add(std::shared_ptr<McpProvider> provider) { providers_.push_back(std::move(provider)); }
   Async<McpResult> handle(McpExchange& exchange);
@@ -115,11 +116,12 @@ class McpPeer : public std::enable_shared_from_this<McpPeer> {
   void close();
   // The client waits for this one no longer.
   void cancel(const std::string& key);
+  void require_stateless() { connection_.require_stateless(); }
   bool busy() const { return !running_.empty(); }
 
   const std::string& principal() const { return principal_; }
   const McpConnection& connection() const { return connection_; }
-  McpService& service() { return service_; }
+  McpService& service() { return *service_; }
   std::string session;  // of its own; made by the first call
   std::set<std::string> subscribed;
 
@@ -138,7 +140,7 @@ class McpPeer : public std::enable_shared_from_this<McpPeer> {
     std::optional<McpResult> answer;
   };
 
-  McpService& service_;
+  McpService* service_;  // null: it has gone before us
   std::string principal_;
   Out out_;
   McpConnection connection_;

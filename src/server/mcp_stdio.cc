@@ -19,7 +19,7 @@ constexpr std::size_t kChunk = std::size_t{64} << 10;
 enum class Sort { pipe, socket, file };
 
 Sort sort_of(int fd) {
-  struct stat about {};
+  struct stat about{};
   if (::fstat(fd, &about) < 0) return Sort::pipe;
   if (S_ISREG(about.st_mode)) return Sort::file;
   return S_ISSOCK(about.st_mode) ? Sort::socket : Sort::pipe;

@@ -8,8 +8,8 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMaxPrograms = 64;          // of one session
-constexpr std::int64_t kMaxWaitMs = 60'000;       // of one poll
+constexpr std::size_t kMaxPrograms = 64;     // of one session
+constexpr std::int64_t kMaxWaitMs = 60'000;  // of one poll
 constexpr std::size_t kMaxWords = 1000;
 
 constexpr std::pair<std::string_view, int> kSignals[] = {
@@ -35,7 +35,8 @@ std::expected<ProgramCall, std::string> program_call(const json::object& argumen
     call.arguments = {"/bin/sh", "-c", line};
   const json::value* words = arguments.if_contains("arguments");
   if (words != nullptr && words->is_array()) {
-    if (words->get_array().size() > kMaxWords) return std::unexpected("arguments has too many words");
+    if (words->get_array().size() > kMaxWords)
+      return std::unexpected("arguments has too many words");
     call.arguments.clear();
     for (const json::value& word : words->get_array()) {
       if (!word.is_string()) return std::unexpected("arguments must hold strings");
@@ -60,7 +61,8 @@ std::expected<ProgramCall, std::string> program_call(const json::object& argumen
 ToolAnswer answer_of(const std::string& id, const ProgramState& state) {
   ToolAnswer answer;
   answer.text = state.out;
-  if (!state.err.empty()) answer.text += (answer.text.empty() ? "" : "\n") + ("stderr:\n" + state.err);
+  if (!state.err.empty())
+    answer.text += (answer.text.empty() ? "" : "\n") + ("stderr:\n" + state.err);
   if (!answer.text.empty() && !answer.text.ends_with('\n')) answer.text += "\n";
   answer.text += state.running ? "process " + id + " is running"
                                : "process " + id + " ended with exit code " +

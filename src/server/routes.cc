@@ -234,6 +234,13 @@ std::vector<Route> make_table() {
        "SkillVersions"},
       {"POST", "/v1/skills/{id}/versions", Right::run, "skills", "upload another version",
        upload_skill_version, "form", "Skill", 201, kMaxSkillUpload},
+
+      {"POST", "/mcp", Right::run, "mcp", "a message of the Model Context Protocol", serve_mcp,
+       "McpMessage", "McpMessage", 200, kMaxJson},
+      {"GET", "/mcp", Right::run, "mcp", "what belongs to no request, as it comes", serve_mcp, {},
+       "events"},
+      {"DELETE", "/mcp", Right::run, "mcp", "end a session of the protocol", serve_mcp, {},
+       "McpMessage"},
   };
 }
 

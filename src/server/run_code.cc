@@ -56,8 +56,7 @@ bool flag_in(const json::object& arguments, std::string_view name) {
 Read<PythonCall> python_call(const json::object& arguments) {
   PythonCall call;
   const json::value* code = arguments.if_contains("code");
-  if (code == nullptr || !code->is_string())
-    return std::unexpected(Wrong{"code must be a string"});
+  if (code == nullptr || !code->is_string()) return std::unexpected(Wrong{"code must be a string"});
   call.code = std::string(code->get_string());
   const auto timeout = number_in(arguments, "timeout_ms");
   if (!timeout) return std::unexpected(timeout.error());

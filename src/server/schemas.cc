@@ -131,7 +131,8 @@ constexpr std::string_view kSchemas = R"json({
   "object": {"const": "list"},
   "data": {"type": "array", "items": {"$ref": "#/components/schemas/Skill"}}}},
 "SkillVersions": {"type": "object", "required": ["object", "data"], "properties": {
-  "object": {"const": "list"}, "data": {"type": "array", "items": {"type": "object"}}}}
+  "object": {"const": "list"}, "data": {"type": "array", "items": {"type": "object"}}}},
+"McpMessage": {"description": "as the protocol has it"}
 })json";
 
 }  // namespace

@@ -1,8 +1,10 @@
-"""A server for each identity, and clients for its tokens."""
+"""Clients of other projects, in environments made for them under build/."""
 
 from __future__ import annotations
 
+import os
 import pathlib
+import subprocess
 import sys
 
 import pytest
@@ -10,6 +12,39 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import serving  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NODE_PACKAGES = ["node@22", "@modelcontextprotocol/conformance@0.2.0-alpha.12"]
+
+
+@pytest.fixture(scope="session")
+def belljar() -> str:
+    return os.path.abspath(os.environ["BELLJAR"])
+
+
+@pytest.fixture(scope="session")
+def node_modules() -> pathlib.Path:
+    """A Node that is new enough, and the conformance suite."""
+    folder = ROOT / "build/mcp-node"
+    if not (folder / "node_modules/@modelcontextprotocol/conformance").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        subprocess.run(
+            ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *NODE_PACKAGES],
+            cwd=folder, check=True, timeout=600,
+        )  # fmt: skip
+    return folder / "node_modules"
+
+
+@pytest.fixture(scope="session")
+def sdk_python() -> str:
+    """An interpreter that has the official Python SDK."""
+    folder = ROOT / "build/mcp-venv"
+    python = folder / "bin/python"
+    probe = [python, "-c", "import mcp"]
+    if not python.exists() or subprocess.run(probe, capture_output=True).returncode != 0:
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True, timeout=120)
+        subprocess.run([folder / "bin/pip", "install", "-q", "mcp"], check=True, timeout=600)
+    return str(python)
 
 
 @pytest.fixture
