@@ -3,7 +3,8 @@
 set -euo pipefail
 
 build=(g++ cmake ninja-build python3 libseccomp-dev libboost-json1.81-dev libfmt-dev libtomlplusplus-dev
-       libc-ares-dev libidn2-dev libunistring-dev libedit-dev libre2-dev libyaml-cpp-dev)
+       libc-ares-dev libidn2-dev libunistring-dev libedit-dev libre2-dev libyaml-cpp-dev
+       libarchive-dev zlib1g-dev libbz2-dev liblzma-dev libzstd-dev nettle-dev)
 test=(libgtest-dev libgmock-dev python3-pytest util-linux procps passwd)
 # What the compatibility tests run inside a jar, and what the virtual machines are made of.
 test+=(git gcc libc6-dev make python3-venv default-jdk-headless nodejs npm cargo rsync less tar

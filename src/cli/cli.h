@@ -25,6 +25,7 @@ int doctor(const Arguments& arguments);
 int run(const Arguments& arguments);
 int python(const Arguments& arguments);
 int shell(const Arguments& arguments);
+int serve(const Arguments& arguments);
 int mcp(const Arguments& arguments);
 int approvals(const Arguments& arguments);
 int tasks(const Arguments& arguments);

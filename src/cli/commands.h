@@ -82,6 +82,18 @@ inline constexpr FlagHelp kShellFlags[] = {
 };
 
 inline constexpr std::string_view kPermissions[] = {"auto", "ask", "deny"};
+inline constexpr FlagHelp kServeFlags[] = {
+    {"listen", 0, "ADDRESS:PORT|unix:PATH", "listen here only"},
+    {"allow-remote", 0, "", "the address may be one that others can reach"},
+    {"config", 0, "FILE", "read this file instead of yours and the project's", Offer::file},
+    {"token-file", 0, "FILE", "the tokens; made with one in it if it is not there", Offer::file},
+    {"skills-dir", 0, "DIR", "where skills are kept", Offer::folder},
+    {"permission", 0, "WHAT", "auto, ask or deny: what a tool may do at most", Offer::nothing,
+     kPermissions},
+    {"audit", 0, "FILE", "write what was asked, decided and done there; `none`: nowhere",
+     Offer::file},
+};
+
 inline constexpr FlagHelp kMcpFlags[] = {
     {"workspace", 0, "DIR", "the folder that all sessions work in; without it each has a fresh one",
      Offer::folder},
@@ -206,6 +218,19 @@ inline constexpr Subcommand kSubcommands[] = {
      .more = "Examples\n"
              "  belljar shell\n"
              "  belljar shell --profile=restricted -c 'make test'\n"},
+    {.name = "serve",
+     .alias = "",
+     .usage = "[FLAGS]",
+     .purpose = "serve sessions over HTTP",
+     .run = serve,
+     .accepts = Accepts::policy,
+     .flags = kServeFlags,
+     .more = "Listens on 127.0.0.1:8077 and on a socket in your runtime folder. Requests carry a\n"
+             "token of the token file; on the socket you need none. / describes the requests.\n"
+             "\n"
+             "Examples\n"
+             "  belljar serve --profile=restricted\n"
+             "  belljar serve --listen=unix:/run/user/1000/agents.sock --network=none\n"},
     {.name = "mcp",
      .alias = "",
      .usage = "[FLAGS]",

@@ -4,6 +4,7 @@
 
 #include "policy/keys.h"
 #include "policy/profiles.h"
+#include "policy/server_keys.h"
 #include "policy/session_keys.h"
 
 namespace belljar::cli {
@@ -110,6 +111,15 @@ json::object permissions_schema() {
   return described(tables_of(either), "which tools a model may use; `default` is for all others");
 }
 
+json::object server_key_values() {
+  json::object properties;
+  for (const ServerKey& key : server_keys())
+    properties[key.name] =
+        described(value_of({.name = key.name, .kind = key.kind}),
+                  std::string(key.help) + " (" + std::string(key.fallback) + ")");
+  return properties;
+}
+
 }  // namespace
 
 json::object config_schema() {
@@ -121,6 +131,7 @@ json::object config_schema() {
                  {"tasks", tables_of(table_of(task_keys()))},
                  {"session", table_of(session_key_values())},
                  {"permissions", permissions_schema()},
+                 {"server", table_of(server_key_values())},
                  {"net_groups", described(tables_of(list_of(text())),
                                           "rules about hosts that @NAME stands for")}}))
     schema[member.key()] = member.value();

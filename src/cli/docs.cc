@@ -7,6 +7,7 @@
 #include "cli/help.h"
 #include "cli/ladder.h"
 #include "policy/profiles.h"
+#include "policy/server_keys.h"
 #include "policy/session_keys.h"
 
 namespace belljar::cli {
@@ -213,6 +214,16 @@ void add_permissions(std::string& text) {
       "can agent files (`agents/NAME.md`, `--agent`).\n";
 }
 
+void add_server(std::string& text) {
+  text +=
+      "\n## The server\n\n"
+      "`[server]` in your own `config.toml`, or in a `belljar.toml` that you trust, says how "
+      "`belljar serve` runs. Flags win over it.\n\n"
+      "| key | default | meaning |\n|---|---|---|\n";
+  for (const ServerKey& key : server_keys())
+    text += "| " + code(key.name) + " | " + code(key.fallback) + " | " + cell(key.help) + " |\n";
+}
+
 // One row of a table that has a column for each profile.
 template <class F>
 void add_row(std::string& text, std::string_view name, F&& value) {
@@ -276,6 +287,7 @@ std::string policy_page() {
   add_hosts(text);
   add_session(text);
   add_permissions(text);
+  add_server(text);
   add_profiles(text);
   add_promises(text);
   return text;

@@ -70,6 +70,9 @@ class Loader {
     if (files_.user) loaded.session = session_settings(*files_.user, {}, places_.home);
     if (files_.project)
       loaded.session = session_settings(files_.project->config, loaded.session, places_.home);
+    if (files_.user) loaded.server = server_settings(*files_.user, {}, places_.home);
+    if (files_.project)
+      loaded.server = server_settings(files_.project->config, loaded.server, places_.home);
     return loaded;
   }
 
@@ -84,6 +87,8 @@ class Loader {
           found.push_back({own->second.position, "group " + rule, "chooses what it stands for"});
     if (!config.session.values.empty())
       found.push_back({config.session.position, "[session]", "chooses how sessions run"});
+    if (!config.server.values.empty())
+      found.push_back({config.server.position, "[server]", "chooses how a server runs"});
     if (!found.empty()) return found;
     const Policy before = TRY(compose_without_project()).policy;
 

@@ -26,6 +26,7 @@ struct Loaded {
   // The strictest of these counts. A project that is not trusted has its own beside the
   // person's; one that is trusted is asked first.
   std::vector<Permissions> permissions;
+  ServerSettings server;
   // What the files of a project that is not trusted must stay within, whatever its paths
   // lead to when they are opened.
   std::optional<Reach> bound;

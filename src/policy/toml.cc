@@ -39,7 +39,7 @@ constexpr std::size_t kMaxChain = 32;
 constexpr std::size_t kMaxTables = 1000;
 
 constexpr std::string_view kTables[] = {"sandbox",    "profiles", "tasks",
-                                        "net_groups", "session",  "permissions"};
+                                        "net_groups", "session",  "permissions", "server"};
 
 struct Text {
   std::string text;
@@ -107,6 +107,7 @@ class Reader {
       if (key == "net_groups") TRY(read_groups(table));
       if (key == "session") TRY(read_session(key, table));
       if (key == "permissions") TRY(read_permissions(key, table));
+      if (key == "server") TRY(read_server(key, table));
     }
     TRY(check_groups());
     TRY(check_profiles());
@@ -411,6 +412,33 @@ class Reader {
                  did_you_mean(key, names, "belljar config schema lists them all"));
   }
 
+  Status read_server(const toml::key& name, const toml::table& table) {
+    config_.server.position = position_of(name);
+    ServerSettings scratch;
+    for (auto&& [at, node] : table) {
+      const ServerKey* key = find_server_key(at);
+      if (key == nullptr) return unknown_server_key(at);
+      std::vector<std::string>& texts = config_.server.values[std::string(at.str())];
+      if (const auto* integer = node.as_integer(); integer != nullptr && key->kind != Kind::names)
+        texts.push_back(std::to_string(integer->get()));
+      else if (const auto* boolean = node.as_boolean(); boolean != nullptr)
+        texts.emplace_back(boolean->get() ? "true" : "false");
+      else
+        for (Text& text : TRY(strings_in(at, node, expected(key->kind))))
+          texts.push_back(std::move(text.text));
+      if (Status status = set(scratch, *key, texts, source_.origin); !status)
+        return wrong(position_of(node), status.error().what, status.error().hint);
+    }
+    return {};
+  }
+
+  std::unexpected<Error> unknown_server_key(const toml::key& key) const {
+    std::vector<std::string_view> names;
+    for (const ServerKey& known : server_keys()) names.push_back(known.name);
+    return wrong(position_of(key), "unknown key " + quoted(key) + " in [server]",
+                 did_you_mean(key, names, "belljar config schema lists them all"));
+  }
+
   // ---- names that stand for something ----
   Status check_groups() const {
     NetGroups all = net_groups(config_);
@@ -496,6 +524,14 @@ Error syntax_error(const ConfigSource& source, const toml::parse_error& error) {
 }
 
 }  // namespace
+
+ServerSettings server_settings(const Config& config, ServerSettings under,
+                               const std::string& home) {
+  const Origin origin{.folder = config.folder, .home = home};
+  for (const auto& [name, texts] : config.server.values)
+    (void)set(under, *find_server_key(name), texts, origin);  // it was tried when it was read
+  return under;
+}
 
 SessionSettings session_settings(const Config& config, SessionSettings under,
                                  const std::string& home) {

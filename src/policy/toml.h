@@ -14,6 +14,7 @@
 #include "policy/net_rule.h"
 #include "policy/permissions.h"
 #include "policy/profiles.h"
+#include "policy/server_keys.h"
 #include "policy/session_keys.h"
 
 namespace belljar {
@@ -75,6 +76,14 @@ struct PermissionsSection {
   bool operator==(const PermissionsSection&) const = default;
 };
 
+// [server]
+struct ServerSection {
+  // As they were written, so that they can be laid over others.
+  std::map<std::string, std::vector<std::string>, std::less<>> values;
+  Position position;
+  bool operator==(const ServerSection&) const = default;
+};
+
 struct Config {
   std::string file;    // as messages name it
   std::string folder;  // absolute; its paths start there
@@ -84,6 +93,7 @@ struct Config {
   NetGroupDefinitions net_groups;
   SessionSection session;
   PermissionsSection permissions;
+  ServerSection server;
   bool operator==(const Config&) const = default;
 
   Error error(Position position, std::string_view what, const std::string& hint = {}) const;
@@ -103,6 +113,9 @@ inline constexpr std::size_t kMaxConfigBytes = std::size_t{1} << 20;
 // What [session] says, over the settings given.
 SessionSettings session_settings(const Config& config, SessionSettings under,
                                  const std::string& home);
+
+// What [server] says, over the settings given.
+ServerSettings server_settings(const Config& config, ServerSettings under, const std::string& home);
 
 // The groups, without where they stand.
 NetGroups net_groups(const Config& config);

@@ -45,6 +45,7 @@ struct ToolCall {
   std::function<void(const Approval&)> on_approval;
   // What a person has said already, to a question with these very arguments.
   std::optional<Decision> decision;
+  bool wants_whole = false;  // fill in the answer's `whole` too
 };
 
 struct ToolAnswer {
@@ -54,6 +55,7 @@ struct ToolAnswer {
   std::string error_type;
   std::string text;  // for a model
   boost::json::object structured;
+  boost::json::object whole;  // all that the session said of a call of python or shell
   std::vector<Image> images;
   std::vector<FileLink> files;
   std::string session;

@@ -48,6 +48,11 @@ std::optional<std::string> text_in(const json::object& arguments, std::string_vi
   return std::string(value->get_string());
 }
 
+bool flag_in(const json::object& arguments, std::string_view name) {
+  const json::value* value = arguments.if_contains(name);
+  return value != nullptr && value->is_bool() && value->get_bool();
+}
+
 Read<PythonCall> python_call(const json::object& arguments) {
   PythonCall call;
   const json::value* code = arguments.if_contains("code");
@@ -80,8 +85,7 @@ Read<ShellCall> shell_call(const json::object& arguments) {
   if (!outputs) return std::unexpected(outputs.error());
   call.outputs = *std::move(outputs);
   call.output_file = text_in(arguments, "output_file");
-  const json::value* one_shot = arguments.if_contains("one_shot");
-  call.one_shot = one_shot != nullptr && one_shot->is_bool() && one_shot->get_bool();
+  call.one_shot = flag_in(arguments, "one_shot");
   return call;
 }
 
@@ -178,7 +182,9 @@ Async<ToolAnswer> Dispatcher::run_python(ToolCall& call) {
   });
   const Result<PythonResult> result = co_await engine_.python(id, std::move(*asked));
   if (!result) co_return failed(result.error());
-  co_return answer_of(*result);
+  ToolAnswer answer = answer_of(*result);
+  if (call.wants_whole) answer.whole = session::to_json(*result);
+  co_return answer;
 }
 
 Async<ToolAnswer> Dispatcher::run_shell(ToolCall& call) {
@@ -195,7 +201,9 @@ Async<ToolAnswer> Dispatcher::run_shell(ToolCall& call) {
   });
   const Result<ShellResult> result = co_await engine_.shell(id, std::move(*asked));
   if (!result) co_return failed(result.error());
-  co_return answer_of(*result);
+  ToolAnswer answer = answer_of(*result);
+  if (call.wants_whole) answer.whole = session::to_json(*result);
+  co_return answer;
 }
 
 Async<ToolAnswer> Dispatcher::run_sessions(ToolCall& call) {

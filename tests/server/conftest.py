@@ -13,6 +13,8 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
+import serving  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NODE_PACKAGES = ["node@22", "@modelcontextprotocol/conformance@0.2.0-alpha.12"]
 
@@ -56,3 +58,33 @@ def sdk_python() -> str:
             subprocess.run([sys.executable, "-m", "venv", folder], check=True, timeout=120)
             subprocess.run([folder / "bin/pip", "install", "-q", "mcp>=2,<3"], check=True, timeout=600)
     return str(python)
+
+
+@pytest.fixture
+def server(scene):
+    with serving.Server(scene) as made:
+        yield made
+
+
+@pytest.fixture
+def start(scene):
+    """Servers with settings of their own."""
+    made = []
+
+    def begin(*flags, **options):
+        made.append(serving.Server(scene, *flags, **options))
+        return made[-1]
+
+    yield begin
+    for each in made:
+        each.__exit__()
+
+
+@pytest.fixture
+def ann(server):
+    return server.client("ann")
+
+
+@pytest.fixture
+def bob(server):
+    return server.client("bob")

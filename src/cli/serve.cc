@@ -1,0 +1,149 @@
+// serve: sessions, tools and files over HTTP.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/printable.h"
+#include "cli/configuration.h"
+#include "cli/flags.h"
+#include "cli/notices.h"
+#include "cli/server_places.h"
+#include "server/server.h"
+
+namespace belljar::cli {
+namespace {
+
+struct Asked {
+  Settings flags;
+  std::string listen, token_file, skills_dir, config, permission, audit;
+  bool allow_remote = false;
+};
+
+Result<Asked> parse(const Arguments& arguments) {
+  Asked asked;
+  Parsed parsed =
+      TRY(parse_flags(arguments, {{.name = "listen", .value = &asked.listen},
+                                  {.name = "config", .value = &asked.config},
+                                  {.name = "token-file", .value = &asked.token_file},
+                                  {.name = "skills-dir", .value = &asked.skills_dir},
+                                  {.name = "permission", .value = &asked.permission},
+                                  {.name = "audit", .value = &asked.audit},
+                                  {.name = "allow-remote", .seen = &asked.allow_remote}}));
+  if (!parsed.rest.empty()) return fail("unexpected argument " + parsed.rest[0]);
+  asked.flags = std::move(parsed.settings);
+  return asked;
+}
+
+std::string state_folder(const Caller& caller) {
+  const std::string file = config_places(caller).trust_file;
+  return file.substr(0, file.rfind('/'));
+}
+
+std::string absolute(const std::string& path, const Caller& caller) {
+  return absolute_path(path, {.folder = caller.cwd, .home = caller.home});
+}
+
+Result<Loaded> load_settings(const Asked& asked) {
+  const Caller caller = this_caller();
+  const ConfigPlaces places = config_places(caller);
+  ConfigFiles files;
+  // A file that is named is the operator's own word; the one of a project is not looked for.
+  if (asked.config.empty()) {
+    files = TRY(read_config_files(places));
+  } else {
+    ConfigPlaces named = places;
+    named.user_file = absolute(asked.config, caller);
+    named.cwd = "/";
+    if (::access(named.user_file.c_str(), R_OK) < 0) return fail("read " + named.user_file, errno);
+    files = TRY(read_config_files(named));
+  }
+  Loaded loaded = TRY(load(files, places, asked.flags));
+  ServerSettings& server = loaded.server;
+  if (!asked.listen.empty()) server.listen = {asked.listen};
+  if (!asked.listen.empty() && server.socket.empty()) server.socket = "-";  // there only
+  if (!asked.token_file.empty()) server.token_file = absolute(asked.token_file, caller);
+  if (!asked.skills_dir.empty()) server.skills_dir = absolute(asked.skills_dir, caller);
+  if (asked.allow_remote) server.allow_remote = true;
+  const std::string state = state_folder(caller);
+  if (server.token_file.empty()) {
+    std::error_code ignored;  // the token file says why
+    std::filesystem::create_directories(state, ignored);
+    server.token_file = state + "/tokens";
+  }
+  if (server.skills_dir.empty()) server.skills_dir = state + "/skills";
+  if (server.socket.empty()) server.socket = TRY(runtime_folder()) + "/serve.sock";
+  // A server's sessions share a folder only when the operator says so by name.
+  if (asked.flags.workdir) loaded.session.workdir = loaded.policy.files.workdir;
+  if (const auto timeout = loaded.policy.limits.timeout)
+    loaded.session.python_timeout = loaded.session.shell_timeout = loaded.session.max_timeout =
+        *timeout;
+  return loaded;
+}
+
+Result<std::vector<server::ListenAddress>> addresses_of(const ServerSettings& settings) {
+  std::vector<server::ListenAddress> addresses;
+  for (const std::string& text : settings.listen) {
+    server::ListenAddress address = TRY(server::parse_listen(text));
+    if (!address.is_loopback() && !settings.allow_remote)
+      return fail("others can reach " + text, 0,
+                  "--allow-remote says that they may; every request needs a token");
+    addresses.push_back(std::move(address));
+  }
+  if (settings.socket != "-") addresses.push_back({.path = settings.socket, .endpoint = {}});
+  return addresses;
+}
+
+Result<server::Setup> setup_of(const Asked& asked) {
+  server::Setup setup;
+  setup.caller = this_caller();
+  setup.loaded = TRY(load_settings(asked));
+  const ServerSettings& settings = setup.loaded.server;
+  setup.tokens = TRY(server::Tokens::read_or_make(settings.token_file));
+  setup.names = {.hosts = settings.hosts, .origins = settings.origins};
+  setup.skills_dir = settings.skills_dir;
+  if (!asked.permission.empty()) {
+    const std::optional<Permission> floor = parse_permission(asked.permission);
+    if (!floor) return fail("--permission: " + asked.permission + " is not one of auto, ask, deny");
+    setup.dispatch.floors.push_back({.otherwise = *floor, .tools = {}});
+  }
+  // Who reaches it by an address may name it by that.
+  for (const std::string& text : settings.listen) {
+    const server::ListenAddress address = TRY(server::parse_listen(text));
+    if (!address.is_local())
+      setup.names.hosts.push_back(server::host_name_of(address.endpoint.text()));
+  }
+  return setup;
+}
+
+// Lines that came from elsewhere must not look like others.
+void say(const std::string& what) {
+  std::fputs(("belljar: " + printable(what) + "\n").c_str(), stderr);
+}
+
+Result<int> run_serve(const Arguments& arguments) {
+  const Asked asked = TRY(parse(arguments));
+  server::Setup setup = TRY(setup_of(asked));
+  for (const std::string& notice : notices(asked.flags, setup.loaded, setup.caller))
+    print_warning(notice);
+  server::ServeOptions options;
+  options.addresses = TRY(addresses_of(setup.loaded.server));
+  options.reload = [asked] { return setup_of(asked); };
+  options.say = say;
+  const char* notify_socket = std::getenv("NOTIFY_SOCKET");
+  if (notify_socket != nullptr) options.notify_socket = notify_socket;
+  setup.audit = TRY(open_audit(asked.audit, setup.loaded.policy));
+  say("tokens are in " + setup.loaded.server.token_file);
+  (void)std::signal(SIGPIPE, SIG_IGN);  // a client that went is an error of its own write
+  TRY(server::serve(std::move(setup), std::move(options)));
+  return 0;
+}
+
+}  // namespace
+
+int serve(const Arguments& arguments) { return report(run_serve(arguments)); }
+
+}  // namespace belljar::cli

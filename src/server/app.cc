@@ -1,0 +1,263 @@
+#include "server/app.h"
+
+#include <unistd.h>
+
+#include "plan/explain.h"
+#include "server/mcp_facts.h"
+#include "server/mcp_offer.h"
+#include "server/session_skills.h"
+
+namespace belljar::server {
+namespace {
+
+namespace json = boost::json;
+
+std::string_view bearer_token(const Request& request) {
+  const std::string* header = request.header("authorization");
+  if (header == nullptr) return {};
+  const std::string_view text = *header;
+  constexpr std::string_view kScheme = "bearer ";
+  if (text.size() < kScheme.size()) return {};
+  for (std::size_t i = 0; i < kScheme.size(); ++i)
+    if (std::tolower(static_cast<unsigned char>(text[i])) != kScheme[i]) return {};
+  return text.substr(kScheme.size());
+}
+
+}  // namespace
+
+const std::string& parameter(const Request& request, std::string_view name) {
+  return request.admitted->parameters.find(name)->second;
+}
+
+const Principal& principal_of(const Request& request) { return request.admitted->principal; }
+
+// One place of those that a principal has, and of all.
+class App::Place {
+ public:
+  Place(std::shared_ptr<Counts> counts, std::string principal)
+      : counts_(std::move(counts)), principal_(std::move(principal)) {
+    ++counts_->total;
+    ++counts_->by_principal[principal_];
+  }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  ~Place() {
+    --counts_->total;
+    const auto mine = counts_->by_principal.find(principal_);
+    if (--mine->second == 0) counts_->by_principal.erase(mine);
+  }
+
+ private:
+  std::shared_ptr<Counts> counts_;
+  std::string principal_;
+};
+
+App::App(Loop& loop, Setup setup)
+    : loop_(loop),
+      setup_(std::move(setup)),
+      continuations_(loop),
+      skill_turns_(loop),
+      events_(loop, book_) {}
+
+Result<std::shared_ptr<App>> App::make(Loop& loop, Setup setup) {
+  std::shared_ptr<App> app(new App(loop, std::move(setup)));
+  const Loaded& loaded = app->setup_.loaded;
+  if (loaded.policy.mode == Mode::off)
+    return fail("a server does not run without a sandbox", 0, "take --sandbox=off away");
+  app->skills_ = TRY(SkillStore::open(app->setup_.skills_dir));
+  app->host_ = probe_host(app->setup_.caller);
+  Policy policy = session::shared_by_sessions(loaded.policy, loaded.session);
+  const Plan plan = TRY(resolve(policy, app->host_, app->setup_.caller, Purpose::explain));
+  // Better now than at the first call.
+  TRY(refuse_lost_promises(plan));
+  app->capabilities_ = explain_json(plan);
+  app->engine_ =
+      TRY(session::Engine::make(loop, loaded.policy, app->setup_.caller, loaded.session));
+  app->dispatcher_ = std::make_unique<Dispatcher>(
+      loop, *app->engine_, std::move(app->setup_.dispatch), std::move(app->setup_.audit));
+  app->mcp_service_ = std::make_unique<McpService>(loop, mcp_facts());
+  app->mcp_service_->add(std::make_shared<McpOffer>(
+      *app->mcp_service_, *app->dispatcher_,
+      OfferSettings{.agent = {}, .where_to_go = "POST /v1/approvals/{id} decides"}));
+  app->mcp_ = std::make_unique<McpHttp>(*app->mcp_service_);
+  App* self = app.get();  // which has the approvals
+  app->dispatcher_->approvals().subscribe(
+      [self](const ApprovalEvent& event) { self->tell_approval(event); });
+  return app;
+}
+
+void App::tell_approval(const ApprovalEvent& event) {
+  json::object data = event.approval.to_json();
+  if (event.kind == ApprovalEvent::Kind::required) {
+    events_.publish("agentic_tool_approval_required", event.approval.session, std::move(data));
+    return;
+  }
+  data["decision"] = event.decision.approved ? "approve" : "deny";
+  data["by"] = event.decision.by;
+  events_.publish("approval_decided", event.approval.session, std::move(data));
+}
+
+// ---- letting in ---------------------------------------------------------------
+
+std::expected<Principal, Response> App::authenticate(const Request& request,
+                                                     const Route& route) const {
+  if (route.right == Right::none) return Principal{.name = "", .rights = {}, .session = {}};
+  std::string token(bearer_token(request));
+  // An address is written into logs and lists: it carries no token that can do more.
+  const std::optional<std::string> in_address = query_value(request.query, "token");
+  const bool by_address = token.empty() && route.right == Right::dispatch && in_address;
+  if (by_address) token = *in_address;
+  if (!token.empty()) {
+    const Principal* found = setup_.tokens.find(token);
+    if (found == nullptr) return std::unexpected(refuse(kUnauthorized, "this token is not known"));
+    if (by_address && found->rights != std::set{Right::dispatch})
+      return std::unexpected(refuse(kUnauthorized, "only a token for dispatch may be in an address",
+                                    "POST /v1/sessions/{id}/dispatch makes one"));
+    return *found;
+  }
+  // Root could read the tokens, and so could the server's own user.
+  const Peer& peer = request.peer;
+  if (peer.is_local_socket && (peer.uid == ::geteuid() || peer.uid == 0))
+    return Principal{
+        .name = "uid:" + std::to_string(peer.uid), .rights = {Right::admin}, .session = {}};
+  return std::unexpected(refuse(kUnauthorized, "a token is needed",
+                                "Authorization: Bearer TOKEN, from the server's token file"));
+}
+
+std::expected<std::shared_ptr<void>, Response> App::take_place(const Principal& principal) {
+  const ServerSettings& limits = setup_.loaded.server;
+  const auto mine = counts_->by_principal.find(principal.name);
+  if (mine != counts_->by_principal.end() && mine->second >= limits.max_requests)
+    return std::unexpected(refuse(kTooMany, "this token has too many requests running",
+                                  "wait for one, or raise max_requests in [server]"));
+  if (counts_->total >= limits.max_requests_total)
+    return std::unexpected(refuse(kUnavailable, "the server has too many requests running"));
+  return std::make_shared<Place>(counts_, principal.name);
+}
+
+Admission App::admit(Request& request) {
+  if (std::optional<Response> foreign = refuse_foreign(request, setup_.names))
+    return std::unexpected(std::move(*foreign));
+  Match matched = match(routes(), request.method, request.path);
+  if (matched.route == nullptr && matched.allowed.empty())
+    return std::unexpected(refuse(kNotFound, "there is nothing here", "see /openapi.json"));
+  if (matched.route == nullptr) {
+    Response refusal = refuse(kMethodNotAllowed, "not with this method");
+    refusal.headers.emplace_back("Allow", matched.allowed);
+    return std::unexpected(std::move(refusal));
+  }
+  const Route& route = *matched.route;
+  std::expected<Principal, Response> principal = authenticate(request, route);
+  if (!principal) return std::unexpected(std::move(principal.error()));
+  if (!principal->may(route.right))
+    return std::unexpected(refuse(kForbidden, "this token may not do that",
+                                  "it needs the scope " + std::string(name(route.right))));
+  if (draining_ && route.right != Right::none)
+    return std::unexpected(refuse(kUnavailable, "the server is stopping"));
+  auto admitted = std::make_shared<Admitted>();
+  admitted->route = &route;
+  admitted->parameters = std::move(matched.parameters);
+  // Health must answer however much else is going on.
+  if (route.right != Right::none) {
+    std::expected<std::shared_ptr<void>, Response> place = take_place(*principal);
+    if (!place) return std::unexpected(std::move(place.error()));
+    admitted->places = std::move(*place);
+  }
+  admitted->principal = std::move(*principal);
+  request.admitted = std::move(admitted);
+  return route.max_body;
+}
+
+Async<Response> App::answer(Request request) {
+  const std::shared_ptr<App> keep = shared_from_this();
+  const Route& route = *request.admitted->route;
+  if (engine_ == nullptr) co_return refuse(kUnavailable, "the server has stopped");
+  const Clock::time_point began = Clock::now();
+  Response response = co_await route.handler(*this, std::move(request));
+  const auto time = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began);
+  metrics_.count_request(route.pattern, response.status, time);
+  co_return response;
+}
+
+// ---- sessions -----------------------------------------------------------------
+
+std::expected<const SessionEntry*, Response> App::use_session(const std::string& id,
+                                                              const Principal& principal) {
+  const SessionEntry* entry = book_.find(id, principal);
+  if (entry == nullptr) return std::unexpected(refuse(kNotFound, "there is no such session"));
+  // The engine would make a missing one again, but under the operator's policy.
+  if (!engine_->has(id)) {
+    const Result<std::string> again = engine_->open(id, entry->policy);
+    if (!again) return std::unexpected(refuse(kUnavailable, again.error()));
+    const Status linked = link_skills(*this, *entry);
+    if (!linked) return std::unexpected(refuse(kSessionFailed, linked.error()));
+  }
+  return entry;
+}
+
+std::expected<const SessionEntry*, Response> App::use_session(const Request& request) {
+  return use_session(parameter(request, "id"), principal_of(request));
+}
+
+std::expected<const SessionEntry*, Response> App::open_session(SessionEntry entry) {
+  const std::size_t most = setup_.loaded.server.max_sessions_per_token;
+  if (book_.count(entry.owner) >= most) forget_ended();
+  if (book_.count(entry.owner) >= most)
+    return std::unexpected(
+        refuse(kTooMany, "this token has " + std::to_string(most) + " sessions, the most allowed",
+               "DELETE one, or raise max_sessions_per_token in [server]"));
+  if (book_.find_any(entry.id) != nullptr)
+    return std::unexpected(refuse(kConflict, "there is a session " + entry.id + " already"));
+  if (engine_->list().size() >= setup_.loaded.session.max_sessions)
+    return std::unexpected(
+        refuse(kUnavailable, "there are too many sessions", "raise max_sessions in [session]"));
+  Result<std::string> id = engine_->open(entry.id, entry.policy);
+  if (!id) return std::unexpected(refuse(kBadRequest, id.error()));
+  entry.id = *id;
+  book_.add(std::move(entry));
+  events_.publish("session_created", *id, {});
+  return book_.find_any(*id);
+}
+
+// Sessions that had been idle are kept in mind for their next call, until room is needed.
+void App::forget_ended() {
+  Principal everybody{.name = "", .rights = {Right::admin}, .session = {}};
+  for (const SessionEntry* entry : book_.all(everybody))
+    if (!engine_->has(entry->id)) close_session(std::string(entry->id));
+}
+
+void App::close_session(const std::string& id) {
+  events_.publish("session_closed", id, {});
+  const SessionEntry* entry = book_.find_any(id);
+  // The dispatcher knows it from its first call; it may have been idle and gone.
+  if (entry != nullptr) (void)dispatcher_->close(id, std::string(entry->owner));
+  if (engine_->has(id)) (void)engine_->close(id);
+  continuations_.forget(id);
+  book_.remove(id);
+  setup_.tokens.remove_dispatch(id);
+}
+
+Gauges App::gauges() const {
+  return {.connections = http_ != nullptr ? http_->connections() : 0,
+          .requests = counts_->total,
+          .sessions = engine_ != nullptr ? engine_->list().size() : 0,
+          .event_listeners = events_.listeners(),
+          .refused_connections = http_ != nullptr ? http_->refused_connections() : 0};
+}
+
+// ---- its life -----------------------------------------------------------------
+
+void App::reload(Tokens tokens, Names names) {
+  setup_.tokens.replace(std::move(tokens));
+  setup_.names = std::move(names);
+}
+
+void App::drain() {
+  draining_ = true;
+  events_.close();
+  mcp_->close();
+}
+
+void App::end() { engine_.reset(); }
+
+}  // namespace belljar::server

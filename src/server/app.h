@@ -1,0 +1,123 @@
+// App: what the server is, apart from HTTP: the engine, whose sessions there are, who may
+// ask, what is heard and counted. A request passes admit() once its head is there, and
+// answer() once it is whole.
+#pragma once
+
+#include <boost/json.hpp>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "belljar/caller.h"
+#include "plan/plan.h"
+#include "policy/load.h"
+#include "server/continuations.h"
+#include "server/dispatch.h"
+#include "server/event_hub.h"
+#include "server/http.h"
+#include "server/mcp_http.h"
+#include "server/metrics.h"
+#include "server/origin.h"
+#include "server/route.h"
+#include "server/session_book.h"
+#include "server/skills.h"
+#include "server/tokens.h"
+#include "session/engine.h"
+
+namespace belljar::server {
+
+struct Setup {
+  Loaded loaded;
+  Caller caller;
+  Tokens tokens;
+  Names names;
+  std::string skills_dir;
+  DispatchSettings dispatch;
+  Audit audit;
+};
+
+class App : public std::enable_shared_from_this<App> {
+ public:
+  static Result<std::shared_ptr<App>> make(Loop& loop, Setup setup);
+  App(const App&) = delete;
+  App& operator=(const App&) = delete;
+
+  // ---- requests ----
+  Admission admit(Request& request);
+  Async<Response> answer(Request request);
+
+  // ---- for the handlers ----
+  Loop& loop() { return loop_; }
+  session::Engine& engine() { return *engine_; }
+  const Setup& setup() const { return setup_; }
+  const Host& host() const { return host_; }
+  Dispatcher& dispatcher() { return *dispatcher_; }
+  Continuations& continuations() { return continuations_; }
+  McpHttp& mcp() { return *mcp_; }
+  SkillStore& skills() { return *skills_; }
+  const SkillStore& skills() const { return *skills_; }
+  session::Turns& skill_turns() { return skill_turns_; }
+  SessionBook& book() { return book_; }
+  EventHub& events() { return events_; }
+  Metrics& metrics() { return metrics_; }
+  Tokens& tokens() { return setup_.tokens; }
+  // What the operator's policy comes to here.
+  const boost::json::object& capabilities() const { return capabilities_; }
+  bool is_draining() const { return draining_; }
+  bool has_ended() const { return engine_ == nullptr; }
+  Gauges gauges() const;
+
+  // A session of the book that is there, under its own policy even if it had been idle and
+  // was ended; else the answer that says why not.
+  std::expected<const SessionEntry*, Response> use_session(const Request& request);
+  std::expected<const SessionEntry*, Response> use_session(const std::string& id,
+                                                           const Principal& principal);
+  // Without an id one is made up.
+  std::expected<const SessionEntry*, Response> open_session(SessionEntry entry);
+  void close_session(const std::string& id);
+
+  // ---- its life ----
+  void set_http(const HttpServer* http) { http_ = http; }
+  void reload(Tokens tokens, Names names);
+  // No new requests; streams of events end.
+  void drain();
+  // Ends all sessions; calls that run are answered.
+  void end();
+
+ private:
+  struct Counts {
+    std::map<std::string, std::size_t, std::less<>> by_principal;
+    std::size_t total = 0;
+  };
+  class Place;
+
+  App(Loop& loop, Setup setup);
+  std::expected<Principal, Response> authenticate(const Request& request, const Route& route) const;
+  std::expected<std::shared_ptr<void>, Response> take_place(const Principal& principal);
+  void forget_ended();
+  void tell_approval(const ApprovalEvent& event);
+
+  Loop& loop_;
+  Setup setup_;
+  Host host_;
+  boost::json::object capabilities_;
+  std::unique_ptr<session::Engine> engine_;
+  std::unique_ptr<Dispatcher> dispatcher_;
+  std::unique_ptr<McpService> mcp_service_;
+  std::unique_ptr<McpHttp> mcp_;
+  Continuations continuations_;
+  std::optional<SkillStore> skills_;
+  session::Turns skill_turns_;
+  SessionBook book_;
+  EventHub events_;
+  Metrics metrics_;
+  std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
+  const HttpServer* http_ = nullptr;
+  bool draining_ = false;
+};
+
+// The parameter of the request's route.
+const std::string& parameter(const Request& request, std::string_view name);
+const Principal& principal_of(const Request& request);
+
+}  // namespace belljar::server

@@ -1,0 +1,35 @@
+#include "server/event_hub.h"
+
+#include <boost/json.hpp>
+
+namespace belljar::server {
+
+std::shared_ptr<EventStream> EventHub::subscribe(Filter filter) {
+  auto stream = std::make_shared<EventStream>(loop_, EventStream::Overflow::ends_stream);
+  stream->send("hello", {{"number", number_}});
+  listeners_.push_back({.filter = std::move(filter), .stream = stream});
+  return stream;
+}
+
+void EventHub::publish(std::string_view type, const std::string& session,
+                       boost::json::object data) {
+  std::erase_if(listeners_, [](const Listener& each) { return each.stream->ended(); });
+  if (listeners_.empty()) return;
+  const SessionEntry* entry = book_.find_any(session);
+  data["number"] = ++number_;
+  data["session_id"] = session;
+  for (const Listener& listener : listeners_) {
+    const Filter& filter = listener.filter;
+    if (entry == nullptr || !SessionBook::sees(filter.principal, *entry)) continue;
+    if (!filter.session.empty() && filter.session != session) continue;
+    if (!filter.types.empty() && !filter.types.contains(std::string(type))) continue;
+    listener.stream->send(type, data);
+  }
+}
+
+void EventHub::close() {
+  for (const Listener& listener : listeners_) listener.stream->finish();
+  listeners_.clear();
+}
+
+}  // namespace belljar::server

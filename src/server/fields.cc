@@ -1,0 +1,112 @@
+#include "server/fields.h"
+
+namespace belljar::server {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::uint64_t kMaxMilliseconds = 86'400'000ULL * 365;  // far from any overflow
+
+bool is_json(const Request& request) {
+  const std::string* type = request.header("content-type");
+  if (type == nullptr) return false;
+  const std::string_view essence = std::string_view(*type).substr(0, type->find(';'));
+  return essence == "application/json" || essence == "application/json ";
+}
+
+}  // namespace
+
+std::expected<json::object, Response> json_body(const Request& request) {
+  if (request.body.empty()) return json::object();
+  // A page of another origin can send text/plain without being asked for leave.
+  if (!is_json(request))
+    return std::unexpected(refuse(kUnsupportedMedia, "the body must be application/json"));
+  json::parse_options options;
+  options.max_depth = kMaxJsonDepth;
+  boost::system::error_code error;
+  json::value value = json::parse(request.body, error, {}, options);
+  if (error) return std::unexpected(refuse(kBadRequest, "the body is no JSON: " + error.message()));
+  if (!value.is_object())
+    return std::unexpected(refuse(kBadRequest, "the body must be a JSON object"));
+  return std::move(value.as_object());
+}
+
+void Fields::complain(std::string_view name, std::string_view what) {
+  if (fault_.empty()) fault_ = std::string(name) + ": " + std::string(what);
+}
+
+json::value* Fields::take(std::string_view name) {
+  known_.emplace(name);
+  json::value* value = object_.if_contains(name);
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
+std::optional<std::string> Fields::text(std::string_view name) {
+  const json::value* value = take(name);
+  if (value == nullptr) return std::nullopt;
+  if (value->is_string()) return std::string(value->as_string());
+  complain(name, "must be a text");
+  return std::nullopt;
+}
+
+std::string Fields::required_text(std::string_view name) {
+  std::optional<std::string> value = text(name);
+  if (!value) complain(name, "is missing");
+  return value.value_or("");
+}
+
+bool Fields::flag(std::string_view name) {
+  const json::value* value = take(name);
+  if (value == nullptr) return false;
+  if (value->is_bool()) return value->as_bool();
+  complain(name, "must be true or false");
+  return false;
+}
+
+std::optional<std::uint64_t> Fields::number(std::string_view name) {
+  const json::value* value = take(name);
+  if (value == nullptr) return std::nullopt;
+  if (value->is_int64() && value->as_int64() >= 0)
+    return static_cast<std::uint64_t>(value->as_int64());
+  if (value->is_uint64()) return value->as_uint64();
+  complain(name, "must be a whole number, 0 or more");
+  return std::nullopt;
+}
+
+std::optional<std::chrono::milliseconds> Fields::milliseconds(std::string_view name) {
+  const std::optional<std::uint64_t> value = number(name);
+  if (!value) return std::nullopt;
+  if (*value == 0) complain(name, "must be more than 0");
+  return std::chrono::milliseconds(std::min(*value, kMaxMilliseconds));
+}
+
+std::vector<std::string> Fields::texts(std::string_view name) {
+  const json::value* value = take(name);
+  std::vector<std::string> list;
+  if (value == nullptr) return list;
+  if (!value->is_array()) complain(name, "must be a list of texts");
+  if (!value->is_array()) return list;
+  for (const json::value& item : value->as_array()) {
+    if (item.is_string()) list.emplace_back(item.as_string());
+    if (!item.is_string()) complain(name, "must be a list of texts");
+  }
+  return list;
+}
+
+std::optional<json::object> Fields::object(std::string_view name) {
+  json::value* value = take(name);
+  if (value == nullptr) return std::nullopt;
+  if (value->is_object()) return std::move(value->as_object());
+  complain(name, "must be an object");
+  return std::nullopt;
+}
+
+std::optional<Response> Fields::refusal() {
+  for (const auto& member : object_)
+    if (!known_.contains(member.key())) complain(member.key(), "there is no such field");
+  if (fault_.empty()) return std::nullopt;
+  return refuse(kBadRequest, fault_, "/openapi.json describes every request");
+}
+
+}  // namespace belljar::server

@@ -1,0 +1,170 @@
+// Calls of tools: answered when they are done, or streamed meanwhile. All go through the
+// dispatcher, so that permissions, approvals and the audit trail are the same for all.
+#include "server/fields.h"
+#include "server/handlers.h"
+#include "server/tool_calls.h"
+
+namespace belljar::server {
+namespace {
+
+namespace json = boost::json;
+
+// One call that is on its way, and who hears of it.
+struct Running {
+  std::shared_ptr<App> app;
+  std::shared_ptr<const Admitted> admitted;  // its place
+  std::string session;
+  std::string tool;
+  std::shared_ptr<EventStream> stream;  // nullptr: nobody
+  Utf8Pieces out, err;
+  bool ends_session = false;
+
+  void say(std::string_view stream_name, std::string text) {
+    if (text.empty()) return;
+    json::object data{{"stream", stream_name}, {"text", std::move(text)}};
+    if (stream != nullptr) stream->send("output", data);
+    if (app->events().is_heard()) app->events().publish("output", session, std::move(data));
+  }
+};
+
+OnOutput listener(const std::shared_ptr<Running>& running) {
+  // Weak: the call keeps the listener, and what runs the call keeps the call.
+  return [weak = std::weak_ptr(running)](OutputStream stream, std::string_view bytes) {
+    const std::shared_ptr<Running> self = weak.lock();
+    if (self == nullptr) return;
+    if (stream == OutputStream::out) self->say("stdout", self->out.take(bytes));
+    if (stream == OutputStream::err) self->say("stderr", self->err.take(bytes));
+  };
+}
+
+void tell_parts(EventStream& stream, const ToolAnswer& answer) {
+  for (const Image& image : answer.images)
+    stream.send("image", {{"mime", image.mime}, {"base64", image.base64}});
+  for (const FileLink& file : answer.files)
+    stream.send("file", {{"name", file.name}, {"size", file.size}, {"mime", file.mime}});
+}
+
+// To its end, whoever still waits for it.
+Async<Response> finish(std::shared_ptr<Running> running, ToolCall call) {
+  App& app = *running->app;
+  ToolAnswer answer = co_await call_tool(app, std::move(call));
+  running->say("stdout", running->out.rest());
+  running->say("stderr", running->err.rest());
+  if (running->ends_session && !app.has_ended()) app.close_session(running->session);
+  const std::optional<Fault> fault = fault_of(answer);
+  const Error error{answer.text, 0, {}};
+  if (fault && running->stream != nullptr)
+    running->stream->send_last("error", error_object(*fault, error));
+  if (fault) co_return refuse(*fault, error);
+  answer.whole["session_id"] = running->session;
+  if (running->stream == nullptr) co_return answer_json(answer.whole);
+  tell_parts(*running->stream, answer);
+  running->stream->send_last("result", answer.whole);
+  co_return Response{};
+}
+
+Async<void> finish_streamed(std::shared_ptr<Running> running, ToolCall call) {
+  co_await finish(std::move(running), std::move(call));
+}
+
+bool wants_stream(const Request& request) {
+  const std::string* accept = request.header("accept");
+  return accept != nullptr && accept->find("text/event-stream") != std::string::npos;
+}
+
+struct Asked {
+  json::object arguments;
+  std::string agent;
+  bool streamed = false;
+};
+
+// Read strictly here; what the values must be beyond their kind the tool says.
+std::expected<Asked, Response> read_call(const Request& request, std::string_view tool) {
+  std::expected<json::object, Response> body = json_body(request);
+  if (!body) return std::unexpected(std::move(body.error()));
+  Asked asked;
+  asked.arguments = *body;
+  Fields fields(std::move(*body));
+  if (tool == "python") {
+    (void)fields.required_text("code");
+  } else {
+    for (const std::string& command : fields.texts("commands"))
+      if (command.find('\0') != command.npos)
+        return std::unexpected(refuse(kBadRequest, "commands: a command holds a NUL byte"));
+    (void)fields.number("max_output_length");
+    (void)fields.flag("one_shot");
+  }
+  (void)fields.milliseconds("timeout_ms");
+  (void)fields.texts("outputs");
+  (void)fields.text("output_file");
+  asked.agent = fields.text("agent").value_or("");
+  asked.streamed = fields.flag("stream") || wants_stream(request);
+  if (std::optional<Response> refusal = fields.refusal())
+    return std::unexpected(std::move(*refusal));
+  asked.arguments.erase("stream");
+  asked.arguments.erase("agent");
+  return asked;
+}
+
+Async<Response> execute(App& app, const Request& request, const SessionEntry& entry, Asked asked,
+                        std::string tool, bool ends_session) {
+  auto running = std::make_shared<Running>();
+  running->app = app.shared_from_this();
+  running->admitted = request.admitted;
+  running->session = entry.id;
+  running->tool = tool;
+  running->ends_session = ends_session;
+  ToolCall call = tool_call(entry, std::move(tool), std::move(asked.arguments));
+  call.agent = std::move(asked.agent);
+  call.wants_whole = true;
+  if (asked.streamed || app.events().is_heard()) call.on_output = listener(running);
+  if (!asked.streamed) co_return co_await finish(std::move(running), std::move(call));
+  auto stream = std::make_shared<EventStream>(app.loop(), EventStream::Overflow::loses_event);
+  running->stream = stream;
+  call.on_approval = [stream](const Approval& approval) {
+    stream->send("agentic_tool_approval_required", approval.to_json());
+  };
+  begin(app.loop(), finish_streamed(std::move(running), std::move(call)));
+  Response response;
+  response.headers = {{"Content-Type", "text/event-stream"}};
+  response.body = std::move(stream);
+  co_return response;
+}
+
+Async<Response> execute_in_session(App& app, Request request, std::string tool) {
+  std::expected<const SessionEntry*, Response> entry = app.use_session(request);
+  if (!entry) co_return std::move(entry.error());
+  std::expected<Asked, Response> asked = read_call(request, tool);
+  if (!asked) co_return std::move(asked.error());
+  co_return co_await execute(app, request, **entry, std::move(*asked), std::move(tool), false);
+}
+
+// In a session for one call, under the operator's policy.
+Async<Response> execute_once(App& app, Request request, std::string tool) {
+  std::expected<Asked, Response> asked = read_call(request, tool);
+  if (!asked) co_return std::move(asked.error());
+  SessionEntry fresh;
+  fresh.owner = principal_of(request).name;
+  fresh.policy = app.setup().loaded.policy;
+  fresh.profile = fresh.policy.profile;
+  std::expected<const SessionEntry*, Response> entry = app.open_session(std::move(fresh));
+  if (!entry) co_return std::move(entry.error());
+  co_return co_await execute(app, request, **entry, std::move(*asked), std::move(tool), true);
+}
+
+}  // namespace
+
+Async<Response> execute_python(App& app, Request request) {
+  return execute_in_session(app, std::move(request), "python");
+}
+Async<Response> execute_shell(App& app, Request request) {
+  return execute_in_session(app, std::move(request), "shell");
+}
+Async<Response> execute_python_once(App& app, Request request) {
+  return execute_once(app, std::move(request), "python");
+}
+Async<Response> execute_shell_once(App& app, Request request) {
+  return execute_once(app, std::move(request), "shell");
+}
+
+}  // namespace belljar::server

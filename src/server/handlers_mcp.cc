@@ -1,0 +1,68 @@
+// MCP over HTTP: the endpoint behind the server's own door.
+#include "server/handlers.h"
+#include "server/mcp_http.h"
+
+namespace belljar::server {
+namespace {
+
+// One exchange: what the endpoint says becomes an answer, whole or streamed.
+struct Front {
+  explicit Front(Loop& its_loop) : loop(its_loop), ready(its_loop) {}
+  Loop& loop;
+  Signal ready;
+  std::optional<Response> response;
+  std::shared_ptr<EventStream> stream;
+  std::shared_ptr<Cancel> gone = std::make_shared<Cancel>();
+
+  void answer(Response with) {
+    response = std::move(with);
+    ready.raise();
+  }
+};
+
+McpHttpAnswer answer_to(const std::shared_ptr<Front>& front) {
+  McpHttpAnswer answer;
+  answer.whole = [front](int status, McpHttpHeaders headers, std::string body) {
+    Response response;
+    response.status = status;
+    response.headers = std::move(headers);
+    response.body = std::move(body);
+    front->answer(std::move(response));
+  };
+  answer.begin = [front](McpHttpHeaders headers) {
+    front->stream =
+        std::make_shared<EventStream>(front->loop, EventStream::Overflow::ends_stream);
+    front->stream->on_abandon([gone = front->gone] { gone->ask(); });
+    Response response;
+    response.headers = std::move(headers);
+    const auto is_type = [](const auto& header) { return header.first == "Content-Type"; };
+    if (std::ranges::none_of(response.headers, is_type))
+      response.headers.emplace_back("Content-Type", "text/event-stream");
+    response.body = front->stream;
+    front->answer(std::move(response));
+  };
+  answer.event = [front](std::string text) {
+    if (front->stream != nullptr) front->stream->send_text(std::move(text));
+  };
+  answer.end = [front] {
+    if (front->stream != nullptr) front->stream->finish();
+  };
+  answer.gone = front->gone;
+  return answer;
+}
+
+}  // namespace
+
+Async<Response> serve_mcp(App& app, Request request) {
+  McpHttpRequest asked;
+  asked.method = request.method;
+  for (auto& [name, value] : request.headers) asked.headers[name] = value;
+  asked.body = std::move(request.body);
+  asked.principal = principal_of(request).name;
+  const auto front = std::make_shared<Front>(app.loop());
+  app.mcp().handle(std::move(asked), answer_to(front));
+  while (!front->response) co_await front->ready.wait();
+  co_return std::move(*front->response);
+}
+
+}  // namespace belljar::server

@@ -1,0 +1,142 @@
+#include <array>
+#include <ctime>
+
+#include "plan/explain.h"
+#include "server/fields.h"
+#include "server/handlers.h"
+#include "server/policy_request.h"
+#include "server/session_skills.h"
+
+namespace belljar::server {
+namespace {
+
+namespace json = boost::json;
+
+std::string when(std::chrono::system_clock::time_point time) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm parts{};
+  if (::gmtime_r(&seconds, &parts) == nullptr) return {};
+  std::array<char, 32> text{};
+  const std::size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return {text.data(), size};
+}
+
+json::object to_json(const SessionEntry& entry, const std::vector<SessionInfo>& infos) {
+  json::object object{{"id", entry.id},          {"owner", entry.owner},
+                      {"shared", entry.shared},  {"profile", entry.profile},
+                      {"skills", json::array()}, {"created_at", when(entry.created)},
+                      {"busy", false},           {"idle_ms", 0},
+                      {"memory_kb", 0}};
+  for (const auto& skill : entry.skills) object["skills"].as_array().emplace_back(skill.first);
+  for (const SessionInfo& info : infos) {
+    if (info.id != entry.id) continue;
+    object["busy"] = info.busy;
+    object["idle_ms"] = info.idle.count();
+    object["memory_kb"] = info.memory_kb;
+  }
+  return object;
+}
+
+}  // namespace
+
+Async<Response> list_sessions(App& app, Request request) {
+  const std::vector<SessionInfo> infos = app.engine().list();
+  json::array list;
+  for (const SessionEntry* entry : app.book().all(principal_of(request)))
+    list.push_back(to_json(*entry, infos));
+  json::object answer;
+  answer["sessions"] = std::move(list);
+  co_return answer_json(answer);
+}
+
+Async<Response> create_session(App& app, Request request) {
+  std::expected<json::object, Response> body = json_body(request);
+  if (!body) co_return std::move(body.error());
+  Fields fields(std::move(*body));
+  SessionEntry entry;
+  entry.id = fields.text("id").value_or("");
+  entry.owner = principal_of(request).name;
+  entry.shared = fields.flag("shared");
+  const std::string profile = fields.text("profile").value_or("");
+  const json::object wishes = fields.object("policy").value_or(json::object());
+  const std::vector<std::string> skills = fields.texts("skills");
+  if (std::optional<Response> refusal = fields.refusal()) co_return std::move(*refusal);
+  std::expected<Policy, Response> policy =
+      requested_policy(app.setup().loaded, app.setup().caller, profile, wishes);
+  if (!policy) co_return std::move(policy.error());
+  entry.profile = policy->profile;
+  entry.policy = std::move(*policy);
+  std::expected<void, Response> granted = grant_skills(app, skills, principal_of(request), entry);
+  if (!granted) co_return std::move(granted.error());
+  std::expected<const SessionEntry*, Response> made = app.open_session(std::move(entry));
+  if (!made) co_return std::move(made.error());
+  const Status linked = link_skills(app, **made);
+  if (!linked) {
+    app.close_session(std::string((*made)->id));
+    co_return refuse(kSessionFailed, linked.error());
+  }
+  const json::object answer = to_json(**made, {});
+  co_return answer_json(answer, 201);
+}
+
+Async<Response> get_session(App& app, Request request) {
+  std::expected<const SessionEntry*, Response> entry = app.use_session(request);
+  if (!entry) co_return std::move(entry.error());
+  const std::vector<SessionInfo> infos = app.engine().list();
+  json::object answer = to_json(**entry, infos);
+  const Policy policy = session::shared_by_sessions((*entry)->policy, app.setup().loaded.session);
+  const Result<Plan> plan = resolve(policy, app.host(), app.setup().caller, Purpose::explain);
+  answer["plan"] = nullptr;
+  if (plan) answer["plan"] = explain_json(*plan);
+  co_return answer_json(answer);
+}
+
+Async<Response> delete_session(App& app, Request request) {
+  const std::string id = parameter(request, "id");
+  const SessionEntry* entry = app.book().find(id, principal_of(request));
+  if (entry == nullptr) co_return refuse(kNotFound, "there is no such session");
+  // To use what is shared is not to own it.
+  const Principal& principal = principal_of(request);
+  if (entry->owner != principal.name && !principal.may(Right::admin))
+    co_return refuse(kForbidden, "the session belongs to another token");
+  app.close_session(id);
+  Response done;
+  done.status = 204;
+  co_return done;
+}
+
+Async<Response> reset_session(App& app, Request request) {
+  std::expected<const SessionEntry*, Response> entry = app.use_session(request);
+  if (!entry) co_return std::move(entry.error());
+  const std::string id = (*entry)->id;
+  const Status done = co_await app.engine().reset(id);
+  if (!done) co_return refuse(kUnavailable, done.error());
+  app.events().publish("session_reset", id, {});
+  json::object answer;
+  answer["id"] = id;
+  co_return answer_json(answer);
+}
+
+Async<Response> interrupt_session(App& app, Request request) {
+  std::expected<const SessionEntry*, Response> entry = app.use_session(request);
+  if (!entry) co_return std::move(entry.error());
+  const std::string id = (*entry)->id;
+  (void)app.engine().interrupt(id);  // it is there
+  app.events().publish("session_interrupted", id, {});
+  json::object answer;
+  answer["id"] = id;
+  co_return answer_json(answer);
+}
+
+Async<Response> make_dispatch_address(App& app, Request request) {
+  std::expected<const SessionEntry*, Response> entry = app.use_session(request);
+  if (!entry) co_return std::move(entry.error());
+  const std::string id = (*entry)->id;
+  const Result<std::string> token = app.tokens().add_dispatch(principal_of(request).name, id);
+  if (!token) co_return refuse(kInternal, token.error());
+  json::object answer;
+  answer["path"] = "/v1/dispatch/" + id + "?token=" + *token;
+  co_return answer_json(answer, 201);
+}
+
+}  // namespace belljar::server

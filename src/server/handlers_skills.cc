@@ -1,0 +1,113 @@
+#include "server/handlers.h"
+#include "server/multipart.h"
+#include "server/skill_archive.h"
+
+namespace belljar::server {
+namespace {
+
+namespace json = boost::json;
+
+// A zip as it is, or a form with files.
+Result<SkillFiles> read_upload(const std::string& body, const std::string& content_type) {
+  const std::string boundary = boundary_in(content_type);
+  if (boundary.empty()) return read_skill(TRY(unpack_zip(body)));
+  std::vector<Part> parts = TRY(parse_multipart(body, boundary));
+  return read_skill(TRY(files_of_form(std::move(parts))));
+}
+
+bool is_upload(const std::string& type) {
+  return type.starts_with("multipart/form-data") || type == "application/zip" ||
+         type == "application/octet-stream";
+}
+
+Async<Response> take_upload(App& app, Request request, std::string id) {
+  const Principal principal = principal_of(request);
+  const std::string* type = request.header("content-type");
+  if (type == nullptr || !is_upload(*type))
+    co_return refuse(kUnsupportedMedia, "a skill is a zip, or a form with files",
+                     "multipart/form-data or application/zip");
+  // One at a time: versions are numbered.
+  const session::Turns::Turn turn = co_await app.skill_turns().take();
+  const Skill* known = nullptr;
+  if (!id.empty()) {
+    known = app.skills().find(id, principal);
+    if (known == nullptr) co_return refuse(kNotFound, "there is no such skill");
+    if (!app.skills().may_change(*known, principal))
+      co_return refuse(kForbidden, "the skill belongs to another token");
+  }
+  const Result<SkillStore::Place> place = app.skills().place_for(known);
+  if (!place) co_return refuse(kTooMany, place.error());
+  auto work = [body = std::move(request.body), content_type = *type,
+               folder = place->folder]() -> Result<SkillFiles> {
+    SkillFiles files = TRY(read_upload(body, content_type));
+    TRY(SkillStore::write_version(folder, files));
+    return files;
+  };
+  if (app.has_ended()) co_return refuse(kUnavailable, "the server is stopping");
+  const Result<SkillFiles> files = co_await app.engine().aside().run(app.loop(), std::move(work));
+  if (!files) co_return refuse(kBadRequest, files.error());
+  const Result<const Skill*> made = app.skills().add(*place, *files, principal);
+  if (!made) co_return refuse(kInternal, made.error());
+  const json::object answer = (*made)->to_json();
+  co_return answer_json(answer, 201);
+}
+
+}  // namespace
+
+Async<Response> upload_skill(App& app, Request request) {
+  return take_upload(app, std::move(request), {});
+}
+
+Async<Response> upload_skill_version(App& app, Request request) {
+  std::string id = parameter(request, "id");
+  return take_upload(app, std::move(request), std::move(id));
+}
+
+Async<Response> list_skills(App& app, Request request) {
+  json::array list;
+  for (const Skill* skill : app.skills().all(principal_of(request)))
+    list.push_back(skill->to_json());
+  json::object answer;
+  answer["object"] = "list";
+  answer["data"] = std::move(list);
+  co_return answer_json(answer);
+}
+
+Async<Response> get_skill(App& app, Request request) {
+  const Skill* skill = app.skills().find(parameter(request, "id"), principal_of(request));
+  if (skill == nullptr) co_return refuse(kNotFound, "there is no such skill");
+  const json::object answer = skill->to_json();
+  co_return answer_json(answer);
+}
+
+Async<Response> list_skill_versions(App& app, Request request) {
+  const Skill* skill = app.skills().find(parameter(request, "id"), principal_of(request));
+  if (skill == nullptr) co_return refuse(kNotFound, "there is no such skill");
+  json::array list;
+  for (const std::uint64_t version : skill->versions) {
+    json::object one;
+    one["object"] = "skill.version";
+    one["skill_id"] = skill->id;
+    one["version"] = std::to_string(version);
+    list.push_back(std::move(one));
+  }
+  json::object answer;
+  answer["object"] = "list";
+  answer["data"] = std::move(list);
+  co_return answer_json(answer);
+}
+
+Async<Response> delete_skill(App& app, Request request) {
+  const Skill* skill = app.skills().find(parameter(request, "id"), principal_of(request));
+  if (skill == nullptr) co_return refuse(kNotFound, "there is no such skill");
+  if (!app.skills().may_change(*skill, principal_of(request)))
+    co_return refuse(kForbidden, "the skill belongs to another token");
+  const std::string id = skill->id;
+  const Status removed = app.skills().remove(id);
+  if (!removed) co_return refuse(kInternal, removed.error());
+  Response done;
+  done.status = 204;
+  co_return done;
+}
+
+}  // namespace belljar::server

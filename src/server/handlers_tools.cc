@@ -1,0 +1,251 @@
+// Tools by name, what waits for a person, and the dispatch of mistral.rs.
+#include "server/fields.h"
+#include "server/handlers.h"
+#include "server/mcp_offer.h"
+#include "server/tool_calls.h"
+#include "tools/tool_table.h"
+
+namespace belljar::server {
+namespace {
+
+namespace json = boost::json;
+
+json::array tools_of(const session::SessionView& view) {
+  const tools::Facts facts = facts_of(view);
+  json::array list;
+  for (const tools::Tool& tool : tools::all_tools()) {
+    json::object one;
+    one["name"] = tool.name;
+    one["title"] = tool.title;
+    one["description"] = tools::describe(tool, facts);
+    one["read_only"] = tool.read_only;
+    one["destructive"] = tool.destructive;
+    one["input_schema"] = tool.input_schema;
+    one["output_schema"] = tool.output_schema;
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+Response answer_tools(const Result<session::SessionView>& view) {
+  if (!view) return refuse(kSessionFailed, view.error());
+  json::object answer;
+  answer["tools"] = tools_of(*view);
+  return answer_json(answer);
+}
+
+// ---- dispatch -----------------------------------------------------------------
+
+Response content(std::string text) {
+  json::object answer;
+  answer["content"] = std::move(text);
+  return answer_json(answer);
+}
+
+struct Dispatched {
+  std::string tool;
+  json::object arguments;
+  std::string continues;  // a call that was begun before
+  std::string wrong;      // what the model is told instead
+};
+
+std::string own_name(std::string_view name) {
+  if (name == "mistralrs_execute_python") return "python";
+  if (name == "mistralrs_shell") return "shell";
+  return std::string(name);
+}
+
+// A model has only the tools it was told of: it asks again by a comment in one of them.
+std::string continued_call(const json::object& arguments) {
+  constexpr std::string_view kWord = "#continue ";
+  std::string_view text;
+  if (const json::value* code = arguments.if_contains("code"); code != nullptr)
+    if (code->is_string()) text = code->get_string();
+  if (const json::value* list = arguments.if_contains("commands"); list != nullptr)
+    if (list->is_array() && list->get_array().size() == 1 && list->get_array()[0].is_string())
+      text = list->get_array()[0].get_string();
+  while (text.ends_with('\n') || text.ends_with(' ')) text.remove_suffix(1);
+  return text.starts_with(kWord) ? std::string(text.substr(kWord.size())) : std::string();
+}
+
+Dispatched read_dispatch(const std::string& body) {
+  Dispatched call;
+  json::parse_options options;
+  options.max_depth = kMaxJsonDepth;
+  boost::system::error_code error;
+  json::value value = json::parse(body, error, {}, options);
+  if (error || !value.is_object()) {
+    call.wrong = "error: the request is no JSON object";
+    return call;
+  }
+  const json::object& request = value.get_object();
+  if (const json::value* name = request.if_contains("name"); name != nullptr && name->is_string())
+    call.tool = own_name(std::string_view(name->get_string()));
+  if (call.tool.empty()) call.wrong = "error: no tool was named";
+  const json::value* arguments = request.if_contains("arguments");
+  if (arguments != nullptr && arguments->is_object()) call.arguments = arguments->get_object();
+  // A raw text is what was left of JSON that could not be read.
+  if (arguments != nullptr && arguments->is_string()) {
+    json::value inner = json::parse(arguments->get_string(), error, {}, options);
+    if (!error && inner.is_object()) call.arguments = inner.get_object();
+    if (error || !inner.is_object())
+      call.wrong = "error: the arguments are no JSON object" +
+                   (error ? ": " + error.message() : std::string()) +
+                   "; call the tool again with valid JSON";
+  }
+  call.continues = continued_call(call.arguments);
+  return call;
+}
+
+std::string still_running(const Continuations::Job& job) {
+  const std::string again = job.tool == "shell" ? R"(commands ["#continue )" + job.id + R"("])"
+                                                : "code \"#continue " + job.id + "\"";
+  const std::string tail =
+      job.so_far.substr(job.so_far.size() - std::min(job.so_far.size(), kMaxSoFar));
+  std::string text = "still running, as call " + job.id +
+                     ". To wait on for its result, call this tool again with " + again + ".";
+  if (!tail.empty()) text += "\noutput so far:\n" + tail;
+  return text;
+}
+
+std::string in_words(const ToolAnswer& answer) {
+  if (!answer.is_error) return answer.text;
+  return "error (" + answer.error_type + "): " + answer.text;
+}
+
+Async<void> work_off(std::shared_ptr<App> app, std::shared_ptr<Continuations::Job> job,
+                     ToolCall call, std::shared_ptr<const Admitted> admitted) {
+  ToolAnswer answer = co_await call_tool(*app, std::move(call));
+  job->answer = std::move(answer);
+  job->done.raise();
+  admitted.reset();
+}
+
+// The session of the address; the first call makes it, under the operator's policy.
+std::expected<const SessionEntry*, Response> dispatch_session(App& app, const Request& request) {
+  const std::string& id = parameter(request, "session");
+  const Principal& principal = principal_of(request);
+  if (app.book().find(id, principal) != nullptr) return app.use_session(id, principal);
+  if (!principal.session.empty() || app.book().find_any(id) != nullptr)
+    return std::unexpected(refuse(kNotFound, "there is no such session"));
+  SessionEntry entry;
+  entry.id = id;
+  entry.owner = principal.name;
+  entry.policy = app.setup().loaded.policy;
+  entry.profile = entry.policy.profile;
+  return app.open_session(std::move(entry));
+}
+
+}  // namespace
+
+Async<Response> list_tools(App& app, Request) {
+  const Result<session::SessionView> view = app.engine().view();
+  co_return answer_tools(view);
+}
+
+Async<Response> list_session_tools(App& app, Request request) {
+  std::expected<const SessionEntry*, Response> entry = app.use_session(request);
+  if (!entry) co_return std::move(entry.error());
+  const Result<session::SessionView> view = app.engine().view((*entry)->id);
+  co_return answer_tools(view);
+}
+
+Async<Response> call_session_tool(App& app, Request request) {
+  std::expected<const SessionEntry*, Response> entry = app.use_session(request);
+  if (!entry) co_return std::move(entry.error());
+  std::expected<json::object, Response> body = json_body(request);
+  if (!body) co_return std::move(body.error());
+  const std::string tool = parameter(request, "tool");
+  const std::string id = (*entry)->id;
+  // Who uses what another shares does not act in that other's name on anything else.
+  const Principal& principal = principal_of(request);
+  if (tool.starts_with("session_") && (*entry)->owner != principal.name)
+    co_return refuse(kForbidden, "the session belongs to another token");
+  ToolCall call = tool_call(**entry, tool, std::move(*body));
+  const ToolAnswer answer = co_await call_tool(app, std::move(call));
+  if (!app.has_ended() && tool == "session_close" && !answer.is_error) app.close_session(id);
+  const std::optional<Fault> fault = fault_of(answer);
+  if (fault && fault->type == kNotFound.type && answer.error_type == "unknown_tool")
+    co_return refuse(kNotFound, answer.text);
+  const json::object object = to_json(answer);
+  co_return answer_json(object);
+}
+
+// ---- approvals ----------------------------------------------------------------
+
+Async<Response> list_approvals(App& app, Request request) {
+  json::array list;
+  for (const Approval& approval : app.dispatcher().approvals().pending())
+    if (app.book().find(approval.session, principal_of(request)) != nullptr)
+      list.push_back(approval.to_json());
+  json::object answer;
+  answer["approvals"] = std::move(list);
+  co_return answer_json(answer);
+}
+
+Async<Response> get_approval(App& app, Request request) {
+  const std::optional<Approval> found = app.dispatcher().approvals().find(parameter(request, "id"));
+  if (!found || app.book().find(found->session, principal_of(request)) == nullptr)
+    co_return refuse(kNotFound, "nothing of that id waits for approval");
+  const json::object answer = found->to_json();
+  co_return answer_json(answer);
+}
+
+Async<Response> decide_approval(App& app, Request request) {
+  const std::string id = parameter(request, "id");
+  const std::optional<Approval> found = app.dispatcher().approvals().find(id);
+  if (!found || app.book().find(found->session, principal_of(request)) == nullptr)
+    co_return refuse(kNotFound, "nothing of that id waits for approval");
+  std::expected<json::object, Response> body = json_body(request);
+  if (!body) co_return std::move(body.error());
+  Fields fields(std::move(*body));
+  const std::string word = fields.required_text("decision");
+  const bool remember = fields.flag("remember_for_session");
+  const std::string scope = fields.text("scope").value_or(remember ? "tool" : "once");
+  Decision decision;
+  decision.pattern = fields.text("pattern").value_or("");
+  decision.message = fields.text("message").value_or("");
+  decision.by = principal_of(request).name;
+  if (std::optional<Response> refusal = fields.refusal()) co_return std::move(*refusal);
+  if (word != "approve" && word != "deny")
+    co_return refuse(kBadRequest, "decision: must be approve or deny");
+  decision.approved = word == "approve";
+  const std::optional<Scope> parsed = parse_scope(scope);
+  if (!parsed) co_return refuse(kBadRequest, "scope: must be once, tool or pattern");
+  decision.scope = *parsed;
+  const Status decided = app.dispatcher().approvals().decide(id, std::move(decision));
+  if (!decided) co_return refuse(kConflict, decided.error());
+  json::object answer;
+  answer["approval_id"] = id;
+  answer["decision"] = word;
+  co_return answer_json(answer);
+}
+
+// Always 200 with `content`, in time: with anything else the model would hear nothing.
+Async<Response> dispatch(App& app, Request request) {
+  const Clock::time_point until = Clock::now() + app.setup().loaded.server.dispatch_wait;
+  const std::expected<const SessionEntry*, Response> entry = dispatch_session(app, request);
+  if (!entry) co_return content("error: this session cannot be used now");
+  const std::string session = (*entry)->id;
+  Dispatched asked = read_dispatch(request.body);
+  if (!asked.wrong.empty()) co_return content(std::move(asked.wrong));
+  std::shared_ptr<Continuations::Job> job;
+  if (asked.continues.empty()) {
+    job = app.continuations().add(session, asked.tool);
+    if (job == nullptr) co_return content("error: too many calls are still running");
+    ToolCall call = tool_call(**entry, asked.tool, std::move(asked.arguments));
+    call.on_output = [weak = std::weak_ptr(job)](OutputStream, std::string_view bytes) {
+      if (const std::shared_ptr<Continuations::Job> mine = weak.lock()) mine->hear(bytes);
+    };
+    begin(app.loop(), work_off(app.shared_from_this(), job, std::move(call), request.admitted));
+  } else {
+    job = app.continuations().find(session, asked.continues);
+    if (job == nullptr) co_return content("error: there is no call " + asked.continues);
+  }
+  const bool done = co_await Continuations::wait(job, until);
+  if (!done) co_return content(still_running(*job));
+  app.continuations().remove(session, job->id);
+  co_return content(in_words(*job->answer));
+}
+
+}  // namespace belljar::server

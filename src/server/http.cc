@@ -1,0 +1,444 @@
+// The only file that knows the HTTP library: each that does takes 20 s to compile.
+#include "server/http.h"
+
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <charconv>
+#include <list>
+
+#include "server/event_stream.h"
+
+namespace belljar::server {
+namespace {
+
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using Socket = asio::generic::stream_protocol::socket;
+using Parser = http::request_parser<http::string_body>;
+using boost::system::error_code;
+
+constexpr std::size_t kPiece = 64 << 10;      // of a file, for one write
+constexpr std::size_t kLeastRate = 64 << 10;  // bytes a second that a client must manage
+constexpr std::size_t kMaxLinger = std::size_t{64} << 20;  // read and thrown away after a refusal
+constexpr std::chrono::seconds kLinger{2};
+constexpr std::chrono::milliseconds kAcceptPause{50};  // when there are no descriptors left
+
+std::chrono::milliseconds time_for(std::chrono::milliseconds base, std::uint64_t bytes) {
+  return base + std::chrono::milliseconds(bytes * 1000 / kLeastRate);
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::ranges::transform(result, result.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  });
+  return result;
+}
+
+Request head_of(const Parser& parser, const Peer& peer) {
+  const auto& message = parser.get();
+  Request request;
+  request.method = std::string(message.method_string());
+  const std::string_view target(message.target().data(), message.target().size());
+  const std::size_t question = target.find('?');
+  request.path = target.substr(0, question);
+  if (question != std::string_view::npos) request.query = target.substr(question + 1);
+  for (const auto& field : message)
+    request.headers.emplace_back(lower({field.name_string().data(), field.name_string().size()}),
+                                 std::string(field.value()));
+  request.peer = peer;
+  return request;
+}
+
+Response refuse_unread(error_code error, bool timed_out) {
+  if (timed_out) return refuse(kTimeout, "the request did not arrive in time");
+  if (error == http::error::header_limit || error == http::error::buffer_overflow)
+    return refuse(kHeadersTooLarge, "the head of the request is too large");
+  if (error == http::error::body_limit)
+    return refuse(kTooLarge, "the body of the request is too large");
+  if (error == beast::error::timeout) return refuse(kTimeout, "the request did not arrive in time");
+  return refuse(kBadRequest, "this is no HTTP request: " + error.message());
+}
+
+std::string head_text(const Response& response, std::string_view framing, bool keeps_alive) {
+  std::string text = "HTTP/1.1 " + std::to_string(response.status) + " " +
+                     std::string(reason_phrase(response.status)) + "\r\n";
+  for (const auto& [name, value] : response.headers)
+    text.append(name).append(": ").append(value).append("\r\n");
+  text += "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n";
+  text.append(framing);
+  text += keeps_alive ? "\r\n" : "Connection: close\r\n\r\n";
+  return text;
+}
+
+std::string chunk(std::string_view bytes) {
+  std::array<char, 20> size{};
+  const auto end = std::to_chars(size.data(), size.data() + size.size(), bytes.size(), 16).ptr;
+  std::string text(size.data(), end);
+  return text.append("\r\n").append(bytes).append("\r\n");
+}
+
+}  // namespace
+
+struct HttpServer::State {
+  State(Loop& its_loop, HttpLimits its_limits, HttpHandler its_handler)
+      : loop(its_loop), limits(its_limits), handler(std::move(its_handler)), changed(its_loop) {}
+
+  struct Connection;
+
+  Loop& loop;
+  HttpLimits limits;
+  HttpHandler handler;
+  std::vector<std::shared_ptr<Stream>> listeners;
+  std::list<Connection*> idle;  // the one that has been for longest in front
+  std::size_t open = 0;
+  std::uint64_t refused = 0;
+  bool draining = false;
+  bool gone = false;  // its server is: there is nobody to ask
+  Signal changed;
+
+  static Async<void> accept_from(std::shared_ptr<State> self, std::shared_ptr<Stream> listener);
+  void take_in(const std::shared_ptr<State>& self, Fd socket);
+  bool make_room();
+};
+
+// One connection, from when it is accepted.
+struct HttpServer::State::Connection : std::enable_shared_from_this<Connection> {
+  Connection(std::shared_ptr<State> its_server, int family, Fd fd)
+      : server(std::move(its_server)), socket(server->loop), timer(server->loop) {
+    error_code error;
+    socket.assign(asio::generic::stream_protocol(family, 0), fd.get(), error);
+    if (!error) (void)fd.release();  // the socket owns it now
+    ++server->open;
+  }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection() {
+    leave_idle();
+    --server->open;
+    server->changed.raise();
+  }
+
+  std::shared_ptr<State> server;
+  Socket socket;
+  asio::steady_timer timer;
+  std::uint64_t deadline = 0;  // a number for each, so that a late alarm hits nothing else
+  bool timed_out = false;
+  Peer peer;
+  beast::flat_buffer buffer;
+  bool keeps_alive = true;
+  bool is_http_1_0 = false;
+  std::optional<std::list<Connection*>::iterator> place;  // among the idle
+
+  void enter_idle() { place = server->idle.insert(server->idle.end(), this); }
+  void leave_idle() {
+    if (place) server->idle.erase(*std::exchange(place, std::nullopt));
+  }
+  void close() {
+    error_code ignored;  // it is being thrown away
+    socket.close(ignored);
+  }
+
+  // What waits on the socket then is given up; the socket itself stays, for an answer.
+  void expires_after(std::chrono::milliseconds time) {
+    timed_out = false;
+    timer.expires_after(time);
+    timer.async_wait([weak = weak_from_this(), mine = ++deadline](error_code error) {
+      const std::shared_ptr<Connection> self = weak.lock();
+      if (error || self == nullptr || self->deadline != mine) return;
+      self->timed_out = true;
+      error_code ignored;  // then there is nothing to give up
+      self->socket.cancel(ignored);
+    });
+  }
+  void expires_never() {
+    ++deadline;
+    timer.cancel();
+  }
+
+  static Async<void> serve(std::shared_ptr<Connection> self);
+  Async<bool> first_bytes();
+  Async<bool> one_request();
+  Async<bool> send_bytes(std::string bytes);
+  Async<bool> send(Response response, bool is_head);
+  Async<bool> send_file(FileBody file);
+  Async<bool> send_events(std::shared_ptr<EventStream> events);
+  Async<void> refuse_and_close(Response response);
+};
+
+// ---- one request --------------------------------------------------------------
+
+// Waits for a request to begin. False: none comes.
+Async<bool> HttpServer::State::Connection::first_bytes() {
+  if (buffer.size() > 0) co_return true;
+  enter_idle();
+  expires_after(server->limits.idle);
+  const auto room = buffer.prepare(2048);
+  auto [error, size] = co_await socket.async_read_some(room, kAwait);
+  leave_idle();
+  if (error) co_return false;
+  buffer.commit(size);
+  co_return true;
+}
+
+// True: another may follow.
+Async<bool> HttpServer::State::Connection::one_request() {
+  Parser parser;
+  parser.header_limit(static_cast<std::uint32_t>(server->limits.header_bytes));
+  parser.body_limit(boost::none);  // until it is known what is asked for
+  expires_after(server->limits.header);
+  auto [head_error, head_size] = co_await http::async_read_header(socket, buffer, parser, kAwait);
+  if (head_error == http::error::end_of_stream) co_return false;
+  if (head_error) {
+    co_await refuse_and_close(refuse_unread(head_error, timed_out));
+    co_return false;
+  }
+  if (server->gone) co_return false;
+  keeps_alive = parser.keep_alive();
+  is_http_1_0 = parser.get().version() < 11;
+  Request request = head_of(parser, peer);
+  const bool is_head = request.method == "HEAD";
+
+  Admission admitted = server->handler.admit(request);
+  if (!admitted) {
+    co_await refuse_and_close(std::move(admitted.error()));
+    co_return false;
+  }
+  const std::uint64_t length = parser.content_length().value_or(0);
+  if (length > *admitted) {
+    co_await refuse_and_close(refuse_unread(http::error::body_limit, false));
+    co_return false;
+  }
+  parser.body_limit(*admitted);
+  if (!parser.is_done()) {
+    const std::string* expects = request.header("expect");
+    if (expects != nullptr && lower(*expects) == "100-continue") {
+      const bool told = co_await send_bytes("HTTP/1.1 100 Continue\r\n\r\n");
+      if (!told) co_return false;
+    }
+    expires_after(time_for(server->limits.body, parser.chunked() ? *admitted : length));
+    auto [body_error, body_size] = co_await http::async_read(socket, buffer, parser, kAwait);
+    if (body_error) {
+      co_await refuse_and_close(refuse_unread(body_error, timed_out));
+      co_return false;
+    }
+  }
+  request.body = std::move(parser.get().body());
+  expires_never();
+  if (server->gone) co_return false;
+  Response response = co_await server->handler.answer(std::move(request));
+  const bool sent = co_await send(std::move(response), is_head);
+  co_return sent;
+}
+
+Async<void> HttpServer::State::Connection::serve(std::shared_ptr<Connection> self) {
+  bool goes_on = true;
+  while (goes_on) {
+    goes_on = co_await self->first_bytes();
+    if (!goes_on) break;
+    goes_on = co_await self->one_request();
+    if (!self->keeps_alive || self->server->draining) goes_on = false;
+  }
+  error_code ignored;  // the other side may have gone
+  self->socket.shutdown(asio::socket_base::shutdown_both, ignored);
+}
+
+// ---- answers ------------------------------------------------------------------
+
+Async<bool> HttpServer::State::Connection::send_bytes(std::string bytes) {
+  expires_after(time_for(server->limits.write, bytes.size()));
+  const auto buffers = asio::buffer(bytes);
+  auto [error, size] = co_await asio::async_write(socket, buffers, kAwait);
+  co_return !error;
+}
+
+Async<bool> HttpServer::State::Connection::send(Response response, bool is_head) {
+  if (server->draining) keeps_alive = false;
+  if (auto* events = std::get_if<std::shared_ptr<EventStream>>(&response.body)) {
+    const std::shared_ptr<EventStream> stream = *events;
+    if (is_http_1_0) keeps_alive = false;  // it ends with the connection
+    const std::string_view framing = is_http_1_0 ? "" : "Transfer-Encoding: chunked\r\n";
+    std::string head = head_text(response, framing, keeps_alive);
+    bool sent = co_await send_bytes(std::move(head));
+    if (sent && !is_head) {
+      const bool told = co_await send_events(stream);
+      sent = told;
+    }
+    stream->abandon();
+    co_return sent;
+  }
+  auto* file = std::get_if<FileBody>(&response.body);
+  const std::uint64_t length =
+      file != nullptr ? file->length : std::get<std::string>(response.body).size();
+  const bool has_length = response.status != 204;
+  const std::string framing =
+      has_length ? "Content-Length: " + std::to_string(length) + "\r\n" : std::string();
+  std::string text = head_text(response, framing, keeps_alive);
+  if (file == nullptr && !is_head) text += std::get<std::string>(response.body);
+  bool sent = co_await send_bytes(std::move(text));
+  if (sent && file != nullptr && !is_head) {
+    const bool whole = co_await send_file(std::move(*file));
+    sent = whole;
+  }
+  co_return sent;
+}
+
+Async<bool> HttpServer::State::Connection::send_file(FileBody file) {
+  while (file.length > 0) {
+    std::string piece(std::min<std::uint64_t>(file.length, kPiece), '\0');
+    const ssize_t size =
+        ::pread(file.file.get(), piece.data(), piece.size(), static_cast<off_t>(file.offset));
+    if (size <= 0) co_return false;  // it has become shorter: the answer cannot be completed
+    piece.resize(static_cast<std::size_t>(size));
+    file.offset += piece.size();
+    file.length -= piece.size();
+    const bool sent = co_await send_bytes(std::move(piece));
+    if (!sent) co_return false;
+  }
+  co_return true;
+}
+
+Async<bool> HttpServer::State::Connection::send_events(std::shared_ptr<EventStream> events) {
+  while (true) {
+    std::optional<std::string> bytes = co_await events->next();
+    if (!bytes) break;
+    std::string framed = is_http_1_0 ? std::move(*bytes) : chunk(*bytes);
+    const bool sent = co_await send_bytes(std::move(framed));
+    if (!sent) co_return false;
+  }
+  if (is_http_1_0) co_return true;
+  co_return co_await send_bytes("0\r\n\r\n");
+}
+
+// What is still being sent is read for a while: closing at once would take the answer away
+// from a client that has not read it yet.
+Async<void> HttpServer::State::Connection::refuse_and_close(Response response) {
+  keeps_alive = false;
+  const bool sent = co_await send(std::move(response), false);
+  if (!sent) co_return;
+  error_code ignored;  // the other side may have gone
+  socket.shutdown(asio::socket_base::shutdown_send, ignored);
+  expires_after(kLinger);
+  std::size_t read = 0;
+  std::array<char, 16384> thrown_away{};
+  const auto room = asio::buffer(thrown_away);
+  while (read < kMaxLinger) {
+    auto [error, size] = co_await socket.async_read_some(room, kAwait);
+    if (error) co_return;
+    read += size;
+  }
+}
+
+// ---- accepting ----------------------------------------------------------------
+
+bool HttpServer::State::make_room() {
+  if (open < limits.connections) return true;
+  if (idle.empty()) return false;
+  Connection* longest = idle.front();
+  longest->leave_idle();
+  longest->close();  // its coroutine sees the error and ends
+  return true;
+}
+
+void HttpServer::State::take_in(const std::shared_ptr<State>& self, Fd fd) {
+  if (!make_room()) {
+    ++refused;
+    static const std::string kFull =
+        head_text(Response{.status = 503, .headers = {{"Retry-After", "1"}}, .body = std::string()},
+                  "Content-Length: 0\r\n", false);
+    (void)::send(fd.get(), kFull.data(), kFull.size(), MSG_NOSIGNAL);  // if it fits
+    return;
+  }
+  Peer peer;
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  sockaddr_storage own{};
+  socklen_t own_size = sizeof own;
+  void* untyped = &own;
+  if (::getsockname(fd.get(), static_cast<sockaddr*>(untyped), &own_size) < 0) return;
+  peer.is_local_socket = own.ss_family == AF_UNIX;
+  if (peer.is_local_socket) {
+    if (::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0) return;
+    peer.uid = credentials.uid;
+  } else {
+    const int on = 1;
+    (void)::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // for speed only
+    (void)::setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);  // half-open ones go
+  }
+  auto connection = std::make_shared<Connection>(self, own.ss_family, std::move(fd));
+  connection->peer = peer;
+  begin(loop, Connection::serve(std::move(connection)));
+}
+
+// accept4 and not the library's accept, whose sockets a guest would inherit.
+Async<void> HttpServer::State::accept_from(std::shared_ptr<State> self,
+                                           std::shared_ptr<Stream> listener) {
+  asio::steady_timer pause(self->loop);
+  while (!self->draining) {
+    const bool ready = co_await readable(*listener);
+    if (!ready || self->draining) co_return;
+    Fd fd(::accept4(listener->native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    const int error = errno;
+    if (fd) {
+      self->take_in(self, std::move(fd));
+      continue;
+    }
+    if (error != EMFILE && error != ENFILE && error != ENOMEM && error != ENOBUFS) continue;
+    if (!self->idle.empty()) {
+      self->idle.front()->close();
+      self->idle.front()->leave_idle();
+    }
+    pause.expires_after(kAcceptPause);
+    co_await pause.async_wait(kAwait);
+  }
+}
+
+// ---- the server ---------------------------------------------------------------
+
+HttpServer::HttpServer(Loop& loop, HttpLimits limits, HttpHandler handler)
+    : state_(std::make_shared<State>(loop, limits, std::move(handler))) {}
+
+HttpServer::~HttpServer() {
+  drain();
+  state_->gone = true;
+}
+
+void HttpServer::listen(Fd listener) {
+  auto stream = std::make_shared<Stream>(state_->loop, listener.release());
+  state_->listeners.push_back(stream);
+  begin(state_->loop, State::accept_from(state_, std::move(stream)));
+}
+
+void HttpServer::drain() {
+  state_->draining = true;
+  for (const std::shared_ptr<Stream>& listener : state_->listeners) {
+    error_code ignored;  // it is being thrown away
+    listener->close(ignored);
+  }
+  state_->listeners.clear();
+  for (State::Connection* connection : state_->idle) connection->close();
+}
+
+Async<bool> HttpServer::drained(Clock::time_point until) {
+  const std::shared_ptr<State> state = state_;
+  while (state->open > 0) {
+    if (Clock::now() >= until) co_return false;
+    co_await state->changed.wait_until(until);
+  }
+  co_return true;
+}
+
+std::size_t HttpServer::connections() const { return state_->open; }
+std::uint64_t HttpServer::refused_connections() const { return state_->refused; }
+
+}  // namespace belljar::server

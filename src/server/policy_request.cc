@@ -1,0 +1,80 @@
+#include "server/policy_request.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/json.hpp>
+
+#include "policy/validate.h"
+#include "policy/widening.h"
+
+namespace belljar::server {
+namespace {
+
+namespace json = boost::json;
+
+// Keys that can only ever take away, or whose effect is compared. Not: folders of the
+// host's as workdir, home or /tmp, credentials, ports, variables, accepted losses.
+constexpr std::array<std::string_view, 19> kAllowed = {
+    "network",        "deny_all",     "deny_read",      "deny_write",    "deny_net",
+    "deny_env",       "allow_read",   "allow_write",    "allow_net",     "allow_env",
+    "deny_net_hosts", "hide",         "protect",        "max_memory_mb", "max_cpu_secs",
+    "max_procs",      "max_open_fds", "max_file_sz_mb", "timeout"};
+
+Result<std::vector<std::string>> texts_of(std::string_view name, const json::value& value) {
+  std::vector<std::string> texts;
+  if (value.is_string()) texts.emplace_back(value.as_string());
+  if (value.is_bool()) texts.emplace_back(value.as_bool() ? "true" : "false");
+  if (value.is_int64()) texts.push_back(std::to_string(value.as_int64()));
+  if (const json::array* list = value.if_array())
+    for (const json::value& item : *list) {
+      if (!item.is_string()) return fail(std::string(name) + ": must be a list of texts");
+      texts.emplace_back(item.as_string());
+    }
+  if (texts.empty() && !value.is_array())
+    return fail(std::string(name) + ": a value of this kind is not understood");
+  return texts;
+}
+
+Result<Settings> read_wishes(const json::object& wishes, const Caller& caller) {
+  Settings settings;
+  const Origin origin{.folder = caller.cwd, .home = caller.home};
+  for (const auto& member : wishes) {
+    const std::string name(member.key());
+    const Key* key = find_key(name);
+    if (key == nullptr || std::ranges::find(kAllowed, name) == kAllowed.end())
+      return fail("policy: " + name + " cannot be asked for here");
+    for (const std::string& text : TRY(texts_of(name, member.value())))
+      TRY(set(settings, *key, text, origin));
+  }
+  return settings;
+}
+
+Result<Policy> compose(const Loaded& operators, const Caller& caller, const std::string& profile,
+                       const json::object& wishes) {
+  const Settings asked = TRY(read_wishes(wishes, caller));
+  Settings settings = operators.settings;
+  if (!profile.empty()) settings.profile = profile;
+  settings = merge(std::move(settings), asked);
+  Policy policy = TRY(make_policy(settings, {.cwd = caller.cwd, .home = caller.home}));
+  TRY(validate(policy));
+  return policy;
+}
+
+}  // namespace
+
+std::expected<Policy, Response> requested_policy(const Loaded& operators, const Caller& caller,
+                                                 const std::string& profile,
+                                                 const json::object& wishes) {
+  if (profile.empty() && wishes.empty()) return operators.policy;
+  if (!profile.empty() && find_profile(profile) == nullptr)
+    return std::unexpected(refuse(kBadRequest, "there is no profile " + profile));
+  Result<Policy> policy = compose(operators, caller, profile, wishes);
+  if (!policy) return std::unexpected(refuse(kBadRequest, policy.error()));
+  if (const std::optional<std::string> wider = widening(operators.policy, *policy))
+    return std::unexpected(refuse(kWiderPolicy,
+                                  "the policy would allow more than this server: " + *wider,
+                                  "ask for the same or less; /v1/capabilities says what there is"));
+  return std::move(*policy);
+}
+
+}  // namespace belljar::server

@@ -1,0 +1,137 @@
+#include "server/server.h"
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <csignal>
+#include <cstring>
+
+namespace belljar::server {
+namespace {
+
+// Calls that an ended engine answers need a moment to be written out.
+constexpr std::chrono::seconds kLastWords{1};
+
+// systemd's protocol: one datagram. Who is not started by it has no socket.
+void notify(const std::string& socket_path, std::string_view state) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (socket_path.empty() || socket_path.size() >= sizeof address.sun_path) return;
+  std::memcpy(address.sun_path, socket_path.data(), socket_path.size());
+  if (address.sun_path[0] == '@') address.sun_path[0] = '\0';
+  const Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_path.size());
+  const void* untyped = &address;
+  // Whether anybody hears it does not change what we do.
+  (void)::sendto(socket.get(), state.data(), state.size(), MSG_NOSIGNAL,
+                 static_cast<const sockaddr*>(untyped), size);
+}
+
+// Connections are descriptors; what a guest may have is its policy's to say.
+void raise_descriptor_limit() {
+  struct rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) < 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);  // then there are fewer
+}
+
+HttpLimits limits_of(const ServerSettings& settings) {
+  return {.header_bytes = HttpLimits{}.header_bytes,
+          .connections = settings.max_connections,
+          .idle = settings.idle_timeout,
+          .header = settings.header_timeout,
+          .body = settings.body_timeout,
+          .write = settings.write_timeout};
+}
+
+struct Running {
+  Loop loop;
+  asio::signal_set stop_signals{loop, SIGTERM, SIGINT};
+  asio::signal_set reload_signals{loop, SIGHUP};
+  std::shared_ptr<App> app;
+  std::unique_ptr<HttpServer> http;
+  ServeOptions options;
+  std::vector<SocketFile> socket_files;
+
+  Status listen();
+  void wait_for_stop();
+  void wait_for_reload();
+  static Async<void> stop(Running& self);
+};
+
+Status Running::listen() {
+  for (const ListenAddress& address : options.addresses) {
+    Fd listener = TRY(open_listener(address));
+    if (address.is_local()) socket_files.emplace_back(address.path);
+    options.say("listening on " + listener_name(listener.get(), address));
+    http->listen(std::move(listener));
+  }
+  return {};
+}
+
+void Running::wait_for_stop() {
+  stop_signals.async_wait([this](boost::system::error_code error, int) {
+    if (error) return;
+    options.say("stopping; once more to stop at once");
+    notify(options.notify_socket, "STOPPING=1");
+    begin(loop, stop(*this));
+    stop_signals.async_wait([this](boost::system::error_code again, int) {
+      if (!again) loop.stop();
+    });
+  });
+}
+
+Async<void> Running::stop(Running& self) {
+  self.app->drain();
+  self.http->drain();
+  const auto patience = self.app->setup().loaded.server.drain_timeout;
+  const bool in_time = co_await self.http->drained(Clock::now() + patience);
+  self.app->end();
+  if (!in_time) co_await self.http->drained(Clock::now() + kLastWords);
+  self.loop.stop();
+}
+
+void Running::wait_for_reload() {
+  reload_signals.async_wait([this](boost::system::error_code error, int) {
+    if (error) return;
+    notify(options.notify_socket, "RELOADING=1");
+    Result<Setup> fresh = options.reload();
+    if (fresh) {
+      app->reload(std::move(fresh->tokens), std::move(fresh->names));
+      options.say("tokens, hosts and origins are read again");
+    } else {
+      options.say("nothing is changed: " + fresh.error().message());
+    }
+    notify(options.notify_socket, "READY=1");
+    wait_for_reload();
+  });
+}
+
+}  // namespace
+
+Status serve(Setup setup, ServeOptions options) {
+  raise_descriptor_limit();
+  Running self;
+  self.options = std::move(options);
+  self.app = TRY(App::make(self.loop, std::move(setup)));
+  App* app = self.app.get();
+  HttpHandler handler{.admit = [app](Request& request) { return app->admit(request); },
+                      .answer = [app](Request request) { return app->answer(std::move(request)); }};
+  self.http = std::make_unique<HttpServer>(self.loop, limits_of(app->setup().loaded.server),
+                                           std::move(handler));
+  app->set_http(self.http.get());
+  TRY(self.listen());
+  self.wait_for_stop();
+  self.wait_for_reload();
+  self.options.say("ready");
+  notify(self.options.notify_socket, "READY=1");
+  self.loop.run();
+  self.app->drain();
+  self.app->end();
+  app->set_http(nullptr);
+  self.http.reset();
+  return {};
+}
+
+}  // namespace belljar::server

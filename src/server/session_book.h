@@ -1,0 +1,42 @@
+// SessionBook: whose sessions there are, and under which policy. The engine knows sessions
+// by their names only; that one client does not reach another's is decided here.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "belljar/policy.h"
+#include "server/tokens.h"
+
+namespace belljar::server {
+
+struct SessionEntry {
+  std::string id;
+  std::string owner;    // a principal's name
+  bool shared = false;  // every token may use it
+  std::string profile;
+  Policy policy;
+  std::map<std::string, std::string> skills;  // by name: the folder of each
+  std::chrono::system_clock::time_point created = std::chrono::system_clock::now();
+};
+
+class SessionBook {
+ public:
+  void add(SessionEntry entry) { entries_.insert_or_assign(entry.id, std::move(entry)); }
+  void remove(const std::string& id) { entries_.erase(id); }
+  // nullptr: there is none, or none that this principal may know of.
+  const SessionEntry* find(const std::string& id, const Principal& principal) const;
+  const SessionEntry* find_any(const std::string& id) const;
+  std::vector<const SessionEntry*> all(const Principal& principal) const;
+  std::size_t count(const std::string& owner) const;
+
+  static bool sees(const Principal& principal, const SessionEntry& entry);
+
+ private:
+  std::map<std::string, SessionEntry, std::less<>> entries_;
+};
+
+}  // namespace belljar::server

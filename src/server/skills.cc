@@ -1,0 +1,182 @@
+#include "server/skills.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <chrono>
+#include <filesystem>
+
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/remove_tree.h"
+
+namespace belljar::server {
+namespace {
+
+namespace json = boost::json;
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxAbout = 1 << 20;
+
+Status make_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), 0755) < 0 && errno != EEXIST) return fail("make " + path, errno);
+  return {};
+}
+
+Status write_file(const std::string& path, const SkillFile& file) {
+  const mode_t mode = file.executable ? 0755 : 0644;
+  const Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+  if (!fd) return fail("make " + path, errno);
+  std::string_view rest = file.content;
+  while (!rest.empty()) {
+    const ssize_t size = ::write(fd.get(), rest.data(), rest.size());
+    if (size <= 0) return fail("write " + path, errno);
+    rest.remove_prefix(static_cast<std::size_t>(size));
+  }
+  // Whatever the umask: guests read it as somebody else.
+  if (::fchmod(fd.get(), mode) < 0) return fail("chmod " + path, errno);
+  return {};
+}
+
+std::string text_at(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains(name);
+  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
+}
+
+std::optional<Skill> read_about(const fs::path& folder) {
+  const Result<std::string> text = read_regular(folder / "about.json", kMaxAbout);
+  if (!text) return std::nullopt;
+  boost::system::error_code error;
+  const json::value value = json::parse(*text, error);
+  if (error || !value.is_object()) return std::nullopt;
+  const json::object& object = value.get_object();
+  Skill skill;
+  skill.id = folder.filename();
+  skill.name = text_at(object, "name");
+  skill.description = text_at(object, "description");
+  skill.owner = text_at(object, "owner");
+  const json::value* shared = object.if_contains("shared");
+  skill.shared = shared != nullptr && shared->is_bool() && shared->get_bool();
+  if (const json::value* created = object.if_contains("created_at"); created != nullptr)
+    skill.created_at = created->is_int64() ? created->get_int64() : 0;
+  if (const json::value* list = object.if_contains("versions"); list && list->is_array())
+    for (const json::value& version : list->get_array())
+      if (version.is_int64() && version.get_int64() > 0)
+        skill.versions.push_back(static_cast<std::uint64_t>(version.get_int64()));
+  if (skill.name.empty() || skill.versions.empty()) return std::nullopt;
+  skill.latest_version = skill.versions.back();
+  return skill;
+}
+
+}  // namespace
+
+json::object Skill::to_json() const {
+  json::object object;
+  object["id"] = id;
+  object["object"] = "skill";
+  object["created_at"] = created_at;
+  object["name"] = name;
+  object["description"] = description;
+  object["latest_version"] = std::to_string(latest_version);
+  return object;
+}
+
+Result<SkillStore> SkillStore::open(std::string folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return fail("make " + folder + ": " + error.message());
+  SkillStore store(std::move(folder));
+  for (const fs::directory_entry& entry : fs::directory_iterator(store.folder_, error)) {
+    if (!entry.path().filename().string().starts_with("skill_")) continue;
+    if (std::optional<Skill> skill = read_about(entry.path()))
+      store.skills_.emplace(skill->id, std::move(*skill));
+  }
+  return store;
+}
+
+Status SkillStore::write_version(const std::string& folder, const SkillFiles& skill) {
+  const std::string above = folder.substr(0, folder.rfind('/'));
+  TRY(make_folder(above));
+  remove_tree(folder);  // of a write that did not come to its end
+  TRY(make_folder(folder));
+  for (const SkillFile& file : skill.files) {
+    for (std::size_t slash = file.path.find('/'); slash != file.path.npos;
+         slash = file.path.find('/', slash + 1))
+      TRY(make_folder(folder + "/" + file.path.substr(0, slash)));
+    TRY(write_file(folder + "/" + file.path, file));
+  }
+  return {};
+}
+
+std::vector<const Skill*> SkillStore::all(const Principal& principal) const {
+  std::vector<const Skill*> list;
+  for (const auto& [id, skill] : skills_)
+    if (skill.shared || may_change(skill, principal)) list.push_back(&skill);
+  return list;
+}
+
+const Skill* SkillStore::find(const std::string& id_or_name, const Principal& principal) const {
+  const Skill* found = nullptr;
+  for (const Skill* skill : all(principal)) {
+    if (skill->id == id_or_name) return skill;
+    // One's own goes before what others share under the same name.
+    if (skill->name == id_or_name && (found == nullptr || skill->owner == principal.name))
+      found = skill;
+  }
+  return found;
+}
+
+bool SkillStore::may_change(const Skill& skill, const Principal& principal) const {
+  return skill.owner == principal.name || principal.may(Right::admin);
+}
+
+Result<SkillStore::Place> SkillStore::place_for(const Skill* skill) const {
+  if (skill == nullptr && skills_.size() >= kMaxSkills) return fail("there are too many skills");
+  if (skill != nullptr && skill->versions.size() >= kMaxVersions)
+    return fail("the skill has too many versions");
+  const std::string id = skill != nullptr ? skill->id : "skill_" + TRY(make_token()).substr(3, 24);
+  const std::uint64_t version = skill != nullptr ? skill->latest_version + 1 : 1;
+  return Place{
+      .id = id, .version = version, .folder = folder_ + "/" + id + "/" + std::to_string(version)};
+}
+
+Result<const Skill*> SkillStore::add(const Place& place, const SkillFiles& files,
+                                     const Principal& owner) {
+  Skill skill;
+  if (const auto known = skills_.find(place.id); known != skills_.end()) {
+    skill = known->second;
+  } else {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    skill.id = place.id;
+    skill.owner = owner.name;
+    skill.shared = owner.may(Right::admin);
+    skill.created_at = std::chrono::duration_cast<std::chrono::seconds>(now).count();
+  }
+  skill.name = files.name;
+  skill.description = files.description;
+  skill.latest_version = place.version;
+  skill.versions.push_back(place.version);
+  TRY(save(skill));
+  return &skills_.insert_or_assign(place.id, std::move(skill)).first->second;
+}
+
+Status SkillStore::save(const Skill& skill) const {
+  json::object about = skill.to_json();
+  about["owner"] = skill.owner;
+  about["shared"] = skill.shared;
+  about["versions"] = json::array(skill.versions.begin(), skill.versions.end());
+  return replace_file(folder_ + "/" + skill.id + "/about.json", json::serialize(about), 0600);
+}
+
+Status SkillStore::remove(const std::string& id) {
+  if (skills_.erase(id) == 0) return fail("there is no such skill");
+  remove_tree(folder_ + "/" + id);
+  return {};
+}
+
+std::string SkillStore::folder_of(const Skill& skill) const {
+  return folder_ + "/" + skill.id + "/" + std::to_string(skill.latest_version);
+}
+
+}  // namespace belljar::server

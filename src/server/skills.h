@@ -1,0 +1,70 @@
+// SkillStore: skills on disk, one folder each with one folder for each version:
+//
+//   DIR/skill_ID/about.json    name, description, whose it is, which versions
+//   DIR/skill_ID/VERSION/...   the files
+//
+// The folders are the operator's. A guest sees a version read-only.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "server/skill_archive.h"
+#include "server/tokens.h"
+
+namespace belljar::server {
+
+struct Skill {
+  std::string id;
+  std::string name;
+  std::string description;
+  std::string owner;
+  bool shared = false;  // an administrator made it: everybody may use it
+  std::int64_t created_at = 0;
+  std::uint64_t latest_version = 0;
+  std::vector<std::uint64_t> versions;
+
+  boost::json::object to_json() const;
+};
+
+class SkillStore {
+ public:
+  // What is there already is read; what is no skill is left alone.
+  static Result<SkillStore> open(std::string folder);
+
+  // File work: not on the loop.
+  static Status write_version(const std::string& folder, const SkillFiles& skill);
+
+  std::vector<const Skill*> all(const Principal& principal) const;
+  // By id or by name. nullptr: none that this principal may use.
+  const Skill* find(const std::string& id_or_name, const Principal& principal) const;
+  bool may_change(const Skill& skill, const Principal& principal) const;
+
+  // Where the next version of a skill, or the first of a new one, is to be written.
+  struct Place {
+    std::string id;
+    std::uint64_t version;
+    std::string folder;  // inside it
+  };
+  Result<Place> place_for(const Skill* skill) const;
+  // After it was written.
+  Result<const Skill*> add(const Place& place, const SkillFiles& files, const Principal& owner);
+  Status remove(const std::string& id);
+  std::string folder_of(const Skill& skill) const;
+
+ private:
+  explicit SkillStore(std::string folder) : folder_(std::move(folder)) {}
+  Status save(const Skill& skill) const;
+
+  std::string folder_;
+  std::map<std::string, Skill> skills_;
+};
+
+inline constexpr std::size_t kMaxSkills = 1'000;
+inline constexpr std::size_t kMaxVersions = 100;  // of one skill
+
+}  // namespace belljar::server

@@ -1,0 +1,167 @@
+#include "server/tokens.h"
+
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <sstream>
+
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/sha256.h"
+
+namespace belljar::server {
+namespace {
+
+constexpr std::size_t kMaxFile = 1 << 20;
+constexpr std::array kRights = {Right::dispatch, Right::read, Right::run, Right::approve,
+                                Right::admin};
+
+// All of it is looked at, wherever the first difference is.
+bool same(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  unsigned different = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    different |= static_cast<unsigned>(static_cast<unsigned char>(a[i] ^ b[i]));
+  return different == 0;
+}
+
+std::optional<Right> find_right(std::string_view text) {
+  for (Right right : kRights)
+    if (name(right) == text) return right;
+  return std::nullopt;
+}
+
+Result<std::set<Right>> parse_rights(std::string_view text) {
+  std::set<Right> rights;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    const std::optional<Right> right = find_right(word);
+    if (!right)
+      return fail("unknown scope " + std::string(word), 0, "run, approve, read, admin, dispatch");
+    rights.insert(*right);
+  }
+  return rights;
+}
+
+Status check_mode(const std::string& path) {
+  struct stat found{};
+  if (::stat(path.c_str(), &found) < 0) return fail("look at " + path, errno);
+  if ((found.st_mode & 077U) != 0)
+    return fail("others can read the tokens in " + path, 0, "chmod 600 " + path);
+  return {};
+}
+
+}  // namespace
+
+std::string_view name(Right right) {
+  switch (right) {
+    case Right::none:
+      return "none";
+    case Right::dispatch:
+      return "dispatch";
+    case Right::read:
+      return "read";
+    case Right::run:
+      return "run";
+    case Right::approve:
+      return "approve";
+    case Right::admin:
+      return "admin";
+  }
+  return "?";
+}
+
+bool Principal::may(Right right) const {
+  if (right == Right::none || rights.contains(right) || rights.contains(Right::admin)) return true;
+  if (right == Right::read) return rights.contains(Right::run) || rights.contains(Right::approve);
+  return right == Right::dispatch && rights.contains(Right::run);
+}
+
+Result<std::string> make_token() {
+  std::array<unsigned char, 32> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    return fail("getrandom", errno);
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string token = "bj_";
+  for (unsigned char byte : bytes) {
+    token.push_back(kDigits[byte >> 4U]);
+    token.push_back(kDigits[byte & 0xfU]);
+  }
+  return token;
+}
+
+Result<Tokens> Tokens::parse(std::string_view text, std::string_view file) {
+  Tokens tokens;
+  std::istringstream lines{std::string(text)};
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    std::istringstream in(line);
+    std::vector<std::string> words;
+    for (std::string word; in >> word;) words.push_back(word);
+    if (words.empty() || words[0].starts_with('#')) continue;
+    const std::string where = std::string(file) + ":" + std::to_string(number) + ": ";
+    if (words.size() == 1) words.insert(words.begin(), {"token", "admin"});
+    if (words.size() != 3) return fail(where + "this is no token", 0, "NAME SCOPE[,SCOPE] TOKEN");
+    if (words[2].size() < kLeastToken)
+      return fail(where + "the token is too short", 0, "at least 16 characters, from a generator");
+    // uid:N is what the kernel calls a peer.
+    if (words[0].starts_with("uid:")) return fail(where + "a name does not begin with uid:");
+    Result<std::set<Right>> rights = parse_rights(words[1]);
+    if (!rights) return fail(where + rights.error().what, 0, rights.error().hint);
+    for (const Entry& entry : tokens.entries_)
+      if (entry.principal.name == words[0])
+        return fail(where + "there is a token " + words[0] + " already");
+    Principal principal{.name = words[0], .rights = std::move(*rights), .session = {}};
+    tokens.entries_.push_back({sha256_hex(words[2]), std::move(principal)});
+    if (tokens.entries_.size() > kMaxTokens) return fail(where + "these are too many tokens");
+  }
+  if (tokens.entries_.empty()) return fail("there is no token in " + std::string(file));
+  return tokens;
+}
+
+Result<Tokens> Tokens::read(const std::string& path) {
+  TRY(check_mode(path));
+  return parse(TRY(read_regular(path, kMaxFile)), path);
+}
+
+Result<Tokens> Tokens::read_or_make(const std::string& path) {
+  struct stat found{};
+  if (::stat(path.c_str(), &found) == 0) return read(path);
+  // O_EXCL: of two servers that start at once, one makes it and both read the same.
+  const std::string text = "default admin " + TRY(make_token()) + "\n";
+  const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file && errno == EEXIST) return read(path);
+  if (!file) return fail("make " + path, errno);
+  if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return fail("write " + path, errno);
+  return parse(text, path);
+}
+
+const Principal* Tokens::find(std::string_view token) const {
+  const std::string hash = sha256_hex(token);
+  const Principal* found = nullptr;
+  for (const auto* list : {&entries_, &dispatch_})
+    for (const Entry& entry : *list)
+      if (same(entry.hash, hash)) found = &entry.principal;
+  return found;
+}
+
+Result<std::string> Tokens::add_dispatch(const std::string& owner, const std::string& session) {
+  const std::string token = TRY(make_token());
+  remove_dispatch(session);  // one address at a time: a new one ends the old
+  Principal principal{.name = owner, .rights = {Right::dispatch}, .session = session};
+  dispatch_.push_back({sha256_hex(token), std::move(principal)});
+  return token;
+}
+
+void Tokens::remove_dispatch(const std::string& session) {
+  std::erase_if(dispatch_, [&](const Entry& e) { return e.principal.session == session; });
+}
+
+void Tokens::replace(Tokens fresh) { entries_ = std::move(fresh.entries_); }
+
+}  // namespace belljar::server

@@ -1,0 +1,54 @@
+#include "server/tokens.h"
+
+#include <gtest/gtest.h>
+
+namespace belljar::server {
+namespace {
+
+TEST(Tokens, a_file_of_names_and_scopes) {
+  const Result<Tokens> tokens = Tokens::parse(
+      "# comment\n\nann run,approve 0123456789abcdef\nbob read fedcba9876543210\n", "f");
+  ASSERT_TRUE(tokens.has_value());
+  const Principal* ann = tokens->find("0123456789abcdef");
+  ASSERT_NE(ann, nullptr);
+  EXPECT_EQ(ann->name, "ann");
+  EXPECT_TRUE(ann->may(Right::run) && ann->may(Right::read) && ann->may(Right::approve));
+  EXPECT_FALSE(ann->may(Right::admin));
+  EXPECT_FALSE(tokens->find("fedcba9876543210")->may(Right::run));
+  for (std::string_view wrong : {"", "0123456789abcde", "0123456789abcdef ", "ann"})
+    EXPECT_EQ(tokens->find(wrong), nullptr) << wrong;
+}
+
+TEST(Tokens, a_lone_token_may_do_everything) {
+  const Result<Tokens> tokens = Tokens::parse("0123456789abcdef\n", "f");
+  ASSERT_TRUE(tokens.has_value());
+  EXPECT_TRUE(tokens->find("0123456789abcdef")->may(Right::admin));
+}
+
+TEST(Tokens, what_is_none_is_refused_with_its_line) {
+  for (std::string_view text :
+       {"", "short", "a run short", "a fly 0123456789abcdef", "a run 0123456789abcdef x",
+        "uid:0 run 0123456789abcdef", "a run 0123456789abcdef\na run 1123456789abcdef"}) {
+    const Result<Tokens> tokens = Tokens::parse(text, "file");
+    ASSERT_FALSE(tokens.has_value()) << text;
+    EXPECT_NE(tokens.error().what.find("file"), std::string::npos);
+  }
+}
+
+TEST(Tokens, a_dispatch_token_is_for_one_session_and_replaced) {
+  Result<Tokens> tokens = Tokens::parse("0123456789abcdef\n", "f");
+  ASSERT_TRUE(tokens.has_value());
+  const std::string first = *tokens->add_dispatch("ann", "s");
+  const std::string second = *tokens->add_dispatch("ann", "s");
+  EXPECT_EQ(tokens->find(first), nullptr);
+  ASSERT_NE(tokens->find(second), nullptr);
+  EXPECT_EQ(tokens->find(second)->session, "s");
+  EXPECT_FALSE(tokens->find(second)->may(Right::read));
+  tokens->remove_dispatch("s");
+  EXPECT_EQ(tokens->find(second), nullptr);
+}
+
+TEST(Tokens, made_ones_differ) { EXPECT_NE(*make_token(), *make_token()); }
+
+}  // namespace
+}  // namespace belljar::server

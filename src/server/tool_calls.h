@@ -1,0 +1,21 @@
+// A call of a tool as HTTP makes it: counted, heard of, and judged by its outcome.
+#pragma once
+
+#include <optional>
+
+#include "server/app.h"
+
+namespace belljar::server {
+
+// Of a session that the caller was found to see: the call is made in its owner's name, and
+// cannot name another session.
+ToolCall tool_call(const SessionEntry& entry, std::string tool, boost::json::object arguments);
+
+Async<ToolAnswer> call_tool(App& app, ToolCall call);
+
+// Where the tool did not run. What it came to when it ran is no fault.
+std::optional<Fault> fault_of(const ToolAnswer& answer);
+
+boost::json::object to_json(const ToolAnswer& answer);
+
+}  // namespace belljar::server
