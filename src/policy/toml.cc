@@ -38,8 +38,8 @@ constexpr std::size_t kMaxChain = 32;
 // Each is judged on its own where a project is not trusted.
 constexpr std::size_t kMaxTables = 1000;
 
-constexpr std::string_view kTables[] = {"sandbox",    "profiles", "tasks",
-                                        "net_groups", "session",  "permissions", "server"};
+constexpr std::string_view kTables[] = {"sandbox", "profiles",    "tasks", "net_groups",
+                                        "session", "permissions", "server"};
 
 struct Text {
   std::string text;

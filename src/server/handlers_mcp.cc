@@ -30,8 +30,7 @@ McpHttpAnswer answer_to(const std::shared_ptr<Front>& front) {
     front->answer(std::move(response));
   };
   answer.begin = [front](McpHttpHeaders headers) {
-    front->stream =
-        std::make_shared<EventStream>(front->loop, EventStream::Overflow::ends_stream);
+    front->stream = std::make_shared<EventStream>(front->loop, EventStream::Overflow::ends_stream);
     front->stream->on_abandon([gone = front->gone] { gone->ask(); });
     Response response;
     response.headers = std::move(headers);

@@ -237,9 +237,21 @@ std::vector<Route> make_table() {
 
       {"POST", "/mcp", Right::run, "mcp", "a message of the Model Context Protocol", serve_mcp,
        "McpMessage", "McpMessage", 200, kMaxJson},
-      {"GET", "/mcp", Right::run, "mcp", "what belongs to no request, as it comes", serve_mcp, {},
+      {"GET",
+       "/mcp",
+       Right::run,
+       "mcp",
+       "what belongs to no request, as it comes",
+       serve_mcp,
+       {},
        "events"},
-      {"DELETE", "/mcp", Right::run, "mcp", "end a session of the protocol", serve_mcp, {},
+      {"DELETE",
+       "/mcp",
+       Right::run,
+       "mcp",
+       "end a session of the protocol",
+       serve_mcp,
+       {},
        "McpMessage"},
   };
 }
