@@ -70,6 +70,7 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
 
   Loop& loop() { return loop_; }
   const Plan& plan() const { return plan_; }
+  std::optional<uid_t> uid() const { return jar_.uid(); }  // where it is not the engine's
   std::uint64_t memory_kb();
 
  private:

@@ -141,10 +141,11 @@ Status Session::start_jar() {
     Result<std::shared_ptr<AsyncJar>> joinable =
         AsyncJar::start(common_->loop, policy_, common_->caller, common_->host, warm_->origin());
     if (joinable) jar_ = std::move(*joinable);
-    if (joinable) return {};
-    warm_ = nullptr;
+    if (!joinable) warm_ = nullptr;
   }
-  jar_ = TRY(AsyncJar::start(common_->loop, policy_, common_->caller, common_->host));
+  if (warm_ == nullptr)
+    jar_ = TRY(AsyncJar::start(common_->loop, policy_, common_->caller, common_->host));
+  sight_ = Sight(jar_->plan().layout, workdir_.get(), jar_->uid());
   return {};
 }
 
@@ -317,9 +318,9 @@ Async<void> Session::note_files_before() {
   if (common_->settings.workdir.empty()) co_return;
   const Turns::Turn turn = co_await files_turns_.take();
   const int fd = workdir_.get();
-  files_ = take_snapshot(fd, kQuick);
+  files_ = take_snapshot(fd, sight_, kQuick);
   if (!files_.more) co_return;
-  auto look = [fd] { return take_snapshot(fd); };
+  auto look = [fd, sight = sight_] { return take_snapshot(fd, sight); };
   files_ = co_await common_->aside.run(common_->loop, look);
 }
 
@@ -333,14 +334,15 @@ Async<void> Session::add_files(CallReport& report, std::vector<std::string> want
     if (name.starts_with(prefix)) name.erase(0, prefix.size());
   const int fd = workdir_.get();
   Changes changes;
-  Snapshot now = take_snapshot(fd, kQuick);
+  Snapshot now = take_snapshot(fd, sight_, kQuick);
   if (!now.more) {
-    changes = changed_files(fd, files_, now, wanted, limits);
+    changes = changed_files(fd, sight_, files_, now, wanted, limits);
     files_ = std::move(now);
   } else {
-    auto look = [fd, before = std::move(files_), wanted = std::move(wanted), limits] {
-      Snapshot all = take_snapshot(fd);
-      Changes found = changed_files(fd, before, all, wanted, limits);
+    auto look = [fd, sight = sight_, before = std::move(files_), wanted = std::move(wanted),
+                 limits] {
+      Snapshot all = take_snapshot(fd, sight);
+      Changes found = changed_files(fd, sight, before, all, wanted, limits);
       return std::make_pair(std::move(all), std::move(found));
     };
     auto looked = co_await common_->aside.run(common_->loop, std::move(look));

@@ -82,6 +82,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Policy policy_;
   std::string folder_;
   Fd workdir_;
+  Sight sight_;  // of the jar's guest
   Snapshot files_;
   Turns files_turns_;
   Policy plain_policy_;         // without its own folders: what sessions share
