@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <memory>
 #include <set>
 
@@ -17,6 +18,8 @@ namespace {
 
 constexpr std::size_t kMaxListed = 1'000;
 constexpr int kMaxDepth = 32;
+// Of the paths in a snapshot, which each session keeps. It is 200 for each of 20,000 files.
+constexpr std::size_t kMaxPathBytes = 4 << 20;
 
 // Names of folders that hold what tools made for themselves.
 constexpr std::array<std::string_view, 8> kSkipped = {
@@ -107,10 +110,15 @@ class Walk {
 
  private:
   void add(const Dir& dir, const std::string& path, const char* name, int depth) {
+    // A longer one could not be opened either.
+    if (path.size() >= PATH_MAX) {
+      snapshot_.more = true;
+      return;
+    }
     struct stat st{};
     if (::fstatat(::dirfd(dir.get()), name, &st, AT_SYMLINK_NOFOLLOW) < 0) return;
     if (!sight_.shows(path, st)) return;
-    if (S_ISREG(st.st_mode)) snapshot_.files.emplace(path, version_of(st));
+    if (S_ISREG(st.st_mode)) add_file(path, version_of(st));
     if (!S_ISDIR(st.st_mode)) return;
     if (depth == kMaxDepth) {
       snapshot_.more = true;
@@ -123,9 +131,20 @@ class Walk {
     add_folder(inner, path + "/", depth + 1);
   }
 
+  void add_file(const std::string& path, const Version& version) {
+    if (path.size() > bytes_left_) {
+      snapshot_.more = true;
+      names_left_ = 0;
+      return;
+    }
+    bytes_left_ -= path.size();
+    snapshot_.files.emplace(path, version);
+  }
+
   Snapshot& snapshot_;
   const Sight& sight_;
   std::size_t names_left_;  // that may still be looked at
+  std::size_t bytes_left_ = kMaxPathBytes;
 };
 
 std::optional<std::string> read_content(int fd, std::size_t limit) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <climits>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -129,6 +130,41 @@ TEST_F(Files, of_a_tree_of_empty_folders_are_not_looked_for_without_end) {
       fs::create_directories(folder_ / std::to_string(i) / std::to_string(j));
   EXPECT_TRUE(take_snapshot(workdir_.get(), sight_, 500).more);
   EXPECT_FALSE(take_snapshot(workdir_.get(), sight_, 1100).more);
+}
+
+// A tree of folders with the longest names, one in the other; where it ends.
+Fd make_deep_folder(int at_fd, int depth) {
+  const std::string name(NAME_MAX, 'd');
+  Fd at(::fcntl(at_fd, F_DUPFD_CLOEXEC, 0));
+  for (int i = 0; i < depth; ++i) {
+    if (::mkdirat(at.get(), name.c_str(), 0700) < 0) return {};
+    at = Fd(::openat(at.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  }
+  return at;
+}
+
+TEST_F(Files, with_long_names_cost_no_more_memory_than_others) {
+  const Fd deep = make_deep_folder(workdir_.get(), 12);
+  constexpr int kFiles = 2'000;
+  for (int i = 0; i < kFiles; ++i) {
+    const std::string name = std::string(200, 'f') + std::to_string(i);
+    ASSERT_EQ(::mknodat(deep.get(), name.c_str(), S_IFREG | 0600, 0), 0);
+  }
+  const Snapshot snapshot = now();
+  EXPECT_TRUE(snapshot.more);
+  std::size_t bytes = 0;
+  for (const auto& [path, version] : snapshot.files) bytes += path.size();
+  EXPECT_LE(bytes, 4U << 20);
+  EXPECT_GT(snapshot.files.size(), 1'000U);
+}
+
+TEST_F(Files, whose_path_is_too_long_are_said_to_be_more) {
+  const Fd deep = make_deep_folder(workdir_.get(), 16);
+  ASSERT_EQ(::mknodat(deep.get(), "file", S_IFREG | 0600, 0), 0);
+  write("seen", "1");
+  const Snapshot snapshot = now();
+  EXPECT_TRUE(snapshot.more);
+  EXPECT_EQ(snapshot.files.size(), 1U);
 }
 
 // ---- what the guest does not see ----
