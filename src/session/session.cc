@@ -15,6 +15,8 @@ using std::chrono::milliseconds;
 
 // A snapshot of so many names takes no longer than going to another thread and back.
 constexpr std::size_t kQuick = 500;
+// A fork joins a jar within some milliseconds, if the machine is not busy.
+constexpr milliseconds kLeastJoinTime{2'000};
 // Of code, or of commands together. What a person or a model writes is far smaller.
 constexpr std::size_t kMaxRequest = 16 << 20;
 
@@ -37,6 +39,13 @@ Status check(const ShellCall& call) {
 Status make_folder(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) < 0) return fail("make " + path, errno);
   return {};
+}
+
+template <class Answer>
+Answer not_begun() {
+  Answer answer;
+  tell_not_begun(answer);
+  return answer;
 }
 
 std::string seconds(milliseconds time) {
@@ -149,13 +158,17 @@ Status Session::start_jar() {
   return {};
 }
 
-Async<Status> Session::start_python() {
+// `time`: of the call that it is started for.
+Async<Status> Session::start_python(milliseconds time) {
   if (Status started = start_jar(); !started) co_return started;
   if (python_ != nullptr && python_->alive()) co_return Status();
   if (python_ != nullptr) note("the interpreter is a fresh one: the last one had ended");
   python_.reset();
+  const Patience patience{
+      .until = Clock::now() + std::max(time, kLeastJoinTime),
+      .given_up = [this, before = interrupts_] { return interrupts_ != before; }};
   Result<std::shared_ptr<PythonWorker>> worker =
-      co_await PythonWorker::start(jar_, common_->settings, warm_);
+      co_await PythonWorker::start(jar_, common_->settings, warm_, patience);
   if (!worker) co_return std::unexpected(worker.error());
   python_ = std::move(*worker);
   python_is_new_ = true;
@@ -218,15 +231,16 @@ Async<Result<PythonResult>> Session::python(PythonCall call) {
   if (Status good = check(call); !good) co_return std::unexpected(good.error());
   const Turns::Turn turn = co_await python_turns_.take();
   const std::uint64_t interrupts = interrupts_;
-  const Status started = co_await start_python();
+  CallReport about_time;
+  const milliseconds time = time_for(call.timeout, common_->settings.python_timeout, about_time);
+  const Status started = co_await start_python(time);
+  if (!started && interrupts_ != interrupts && !ended_) co_return not_begun<PythonResult>();
   if (!started) co_return std::unexpected(started.error());
   const std::shared_ptr<AsyncJar> jar = jar_;
   const std::shared_ptr<PythonWorker> worker = python_;
   Result<std::shared_ptr<OutputFile>> file = add_output_file(call.output_file, call.on_output);
   if (!file) co_return std::unexpected(file.error());
   co_await note_files_before();
-  CallReport about_time;
-  const milliseconds time = time_for(call.timeout, common_->settings.python_timeout, about_time);
   PythonResult result;
   if (interrupts_ == interrupts) {
     jar->begin_call();
@@ -366,7 +380,7 @@ Async<Status> Session::reset() {
   const Turns::Turn turn = co_await python_turns_.take();
   if (python_ != nullptr) python_->retire();
   python_.reset();
-  co_return co_await start_python();
+  co_return co_await start_python(common_->settings.python_timeout);
 }
 
 }  // namespace belljar::session

@@ -63,7 +63,7 @@ class Session : public std::enable_shared_from_this<Session> {
   class Busy;
   Session(std::shared_ptr<Common> common, std::string id, Policy policy, std::string folder);
   Status start_jar();
-  Async<Status> start_python();
+  Async<Status> start_python(std::chrono::milliseconds time);
   Async<Status> start_shell();
   std::chrono::milliseconds time_for(std::optional<std::chrono::milliseconds> asked,
                                      std::chrono::milliseconds usual, CallReport& report) const;
