@@ -112,7 +112,7 @@ Result<std::shared_ptr<Session>> Session::make(std::shared_ptr<Common> common, s
 
 Session::~Session() {
   end();
-  common_->aside.begin([folder = std::move(folder_)] { remove_tree(folder); });
+  common_->removing.begin([folder = std::move(folder_)] { remove_tree(folder); });
 }
 
 void Session::end() {

@@ -25,8 +25,11 @@ struct Common {
   Caller caller;
   Host host;
   SessionSettings settings;
-  Aside aside;
-  WarmStarts warm{loop, aside, caller, host, settings};
+  // Apart, so that nobody who calls or starts waits for what others have left behind.
+  Aside aside{};     // what a call waits for
+  Aside starting{};  // interpreters that take their time
+  Aside removing{};  // trees as large as guests made them
+  WarmStarts warm{loop, starting, caller, host, settings};
 };
 
 // A policy as sessions have it, without the folders of each.

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import pathlib
 import threading
 import time
 
 import pytest
 
-from boxes import engines  # noqa: F401
+from boxes import engines, plain  # noqa: F401
 from engine import SLOWER, Engine, Refused
 
 TIME_MS = 600 * SLOWER  # of an attack
@@ -444,4 +445,18 @@ def test_twenty_attackers_at_once_do_not_stop_the_next(engines, identity):
     for box in attackers:
         assert box.value("1 + 1") == "2"
         box.close()
+    honest.close()
+
+
+def test_nobody_waits_for_the_trees_of_closed_sessions(plain):
+    """A call that looks at many files does so on a thread, and not behind their removal."""
+    honest, attackers = plain.box(), [plain.box() for _ in range(8)]
+    honest.python("for i in range(600): open(f'f{i}', 'w').close()")
+    calls = [box.send_python("import os\nfor i in range(8000): os.mknod(str(i))") for box in attackers]
+    trees = [pathlib.Path(call.wait().working_directory) for call in calls]
+    for pending in [plain.send("close", session=box.name) for box in attackers]:
+        pending.wait()
+    honest.python("1")
+    # It would be the next when one of the last two was done.
+    assert sum(tree.exists() for tree in trees) >= 2
     honest.close()
