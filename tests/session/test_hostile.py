@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from boxes import engines, plain  # noqa: F401
+from boxes import engines, plain, plain_box  # noqa: F401
 from engine import SLOWER, Engine, Refused
 
 TIME_MS = 600 * SLOWER  # of an attack
@@ -460,3 +460,26 @@ def test_nobody_waits_for_the_trees_of_closed_sessions(plain):
     # It would be the next when one of the last two was done.
     assert sum(tree.exists() for tree in trees) >= 2
     honest.close()
+
+
+def test_a_flood_between_calls_costs_the_engine_little(plain_box):
+    """Neither its time, nor the guest's output: what comes after the flood is still there."""
+    engine = plain_box.engine
+    plain_box.python(
+        """
+import ctypes, os
+class Part(ctypes.Structure): _fields_ = [("begin", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+libc, page = ctypes.CDLL(None), ctypes.create_string_buffer(1 << 16)
+part = Part(ctypes.addressof(page), len(page))
+flood = os.fork()
+if flood == 0:
+    os.setsid()
+    while True:  # its pages are not copied here, but by who reads them
+        if libc.vmsplice(1, ctypes.byref(part), 1, 0) < 0: os.write(1, page)
+"""
+    )
+    before = engine.cpu_seconds()
+    time.sleep(3)
+    assert engine.cpu_seconds() - before < 0.6 * SLOWER
+    plain_box.python("import signal\nos.kill(flood, signal.SIGKILL)\nos.waitpid(flood, 0)")
+    assert plain_box.python("print('after')").stdout.endswith("after\n")
