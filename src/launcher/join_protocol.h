@@ -39,7 +39,9 @@ inline constexpr char kPidfd = 'P';    // with its own pidfd
 inline constexpr char kListens = 'L';  // and the number of its listener, 4 bytes; it waits
 inline constexpr char kJoined = 'J';   // and what it does next is the worker's
 inline constexpr char kFailed = 'F';   // an errno of 4 bytes, and the step
-// To it.
+// From the process that forked, over the same socket.
+inline constexpr char kBorn = 'B';  // with the fork's pidfd; before or after what that says
+// To the fork.
 inline constexpr char kGoOn = 'g';  // when it waits
 
 }  // namespace belljar::join

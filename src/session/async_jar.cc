@@ -3,9 +3,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 
-#include "base/file.h"
 #include "session/descendants.h"
 
 namespace belljar::session {
@@ -22,6 +22,8 @@ constexpr milliseconds kIdleTick{1000};
 constexpr milliseconds kWorthCounting{5};
 // A fork takes a few; with five hundred guests at work on two cores it took twenty seconds.
 constexpr milliseconds kJoinTime{60'000};
+// A guest of the jar can stop a fork that is on its way, and it is looked after so often.
+constexpr milliseconds kJoinLook{50};
 // A guest can make init talk without end, by stopping what init started. The socket holds
 // fewer.
 constexpr int kEventsAtOnce = 1000;
@@ -80,7 +82,8 @@ void AsyncJar::signal(const Process& process, int signal) {
 }
 
 Async<Result<std::shared_ptr<Process>>> AsyncJar::fork(std::shared_ptr<Warm> warm, int control_fd,
-                                                       std::array<int, 3> stdio_fds) {
+                                                       std::array<int, 3> stdio_fds,
+                                                       Patience patience) {
   using Made = Result<std::shared_ptr<Process>>;
   const std::shared_ptr<AsyncJar> keep = shared_from_this();
   if (ended_) co_return Made(fail("the jar has ended"));
@@ -88,17 +91,14 @@ Async<Result<std::shared_ptr<Process>>> AsyncJar::fork(std::shared_ptr<Warm> war
   if (!joining) co_return std::unexpected(joining.error());
   Result<Fd> watched = another(joining->fd());
   if (!watched) co_return std::unexpected(watched.error());
-  Stream news(loop_, watched->release());
-  asio::steady_timer limit(loop_, kJoinTime);
-  limit.async_wait([&news](boost::system::error_code cancelled) {
-    boost::system::error_code ignored;  // who waits for it is told in any case
-    if (!cancelled) news.close(ignored);
-  });
+  const auto news = std::make_shared<Stream>(loop_, watched->release());
+  const Clock::time_point end = std::min(patience.until, Clock::now() + kJoinTime);
+  Stops stops(end);
+  asio::steady_timer look(loop_);
   for (;;) {
     Result<std::optional<Forked>> step = joining->step();
     if (!step) co_return std::unexpected(step.error());
     if (*step) {
-      limit.cancel();
       auto process = std::make_shared<Process>(loop_, last_fork_++);
       process->pid = (*step)->pid_inside;
       process->forked = std::move(**step);
@@ -106,11 +106,21 @@ Async<Result<std::shared_ptr<Process>>> AsyncJar::fork(std::shared_ptr<Warm> war
       belljar::begin(loop_, watch_fork(keep, process));
       co_return process;
     }
-    bool waited = false;
-    if (news.is_open()) {
-      waited = co_await readable(news);
+    look.expires_after(kJoinLook);
+    look.async_wait([news](boost::system::error_code cancelled) {
+      boost::system::error_code ignored;  // who waits for it is told in any case
+      if (!cancelled) news->cancel(ignored);
+    });
+    const bool waited = co_await readable(*news);
+    if (waited) continue;
+    if (ended_) co_return Made(fail("the jar has ended"));
+    if (patience.given_up()) co_return Made(fail("it was interrupted"));
+    if (joining->continue_if_stopped()) stops.see();
+    if (stops.too_many()) {
+      this->end();
+      co_return Made(fail(kKeepsFromStarting, 0, kStartsAnew));
     }
-    if (!waited) co_return Made(fail("the warm interpreter does not answer"));
+    if (Clock::now() >= end) co_return Made(fail("the warm interpreter does not answer"));
   }
 }
 
@@ -145,10 +155,7 @@ void AsyncJar::kill_only(const Process& process) {
 
 void AsyncJar::look_for_stop(Process& process) const {
   if (!process.forked || process.ended()) return;
-  const std::string path = "/proc/" + std::to_string(process.forked->pid) + "/stat";
-  const std::string stat = read_text(path).value_or("");
-  const std::size_t name = stat.rfind(')');  // in which anything may stand
-  if (name != stat.npos && name + 2 < stat.size() && stat[name + 2] == 'T') process.stopped = true;
+  if (is_stopped(process.forked->pid)) process.stopped = true;
 }
 
 void AsyncJar::continue_stopped(Process& process) {

@@ -2,6 +2,8 @@
 // tells whoever started a process when that has ended.
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -28,6 +30,32 @@ struct Process {
   Signal changed;                // any of this, or a limit of the jar
 };
 
+// What is said when a guest stops whatever is started in its jar.
+inline constexpr const char* kKeepsFromStarting =
+    "a process of the guest's keeps new ones from starting";
+inline constexpr const char* kStartsAnew =
+    "everything in the session was ended; the next call starts anew";
+
+// How long somebody waits for a process to start.
+struct Patience {
+  Clock::time_point until = Clock::time_point::max();
+  std::function<bool()> given_up = [] { return false; };
+};
+
+// A guest stops what starts in its jar. It may once; but not so that it does not start.
+class Stops {
+ public:
+  explicit Stops(Clock::time_point until) : until_(until) {}
+  void see() { first_ = first_.value_or(Clock::now()); }
+  bool too_many() const {
+    return first_ && Clock::now() >= std::min(until_, *first_ + std::chrono::seconds(5));
+  }
+
+ private:
+  Clock::time_point until_;
+  std::optional<Clock::time_point> first_;
+};
+
 class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
  public:
   // Blocks for the milliseconds that a launch takes.
@@ -39,9 +67,10 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
   ~AsyncJar() = default;
 
   Result<std::shared_ptr<Process>> spawn(launcher::Command command);
-  // A fork of the warm interpreter, whose origin() the jar has; `control_fd` as its 3.
+  // A fork of the warm interpreter, whose origin() the jar has; `control_fd` as its 3. A guest
+  // that keeps stopping it on its way loses its jar.
   Async<Result<std::shared_ptr<Process>>> fork(std::shared_ptr<Warm> warm, int control_fd,
-                                               std::array<int, 3> stdio_fds);
+                                               std::array<int, 3> stdio_fds, Patience patience);
   // To its group. Nothing happens if it has ended.
   void signal(const Process& process, int signal);
   // Init tells when a process of its own was stopped; of a fork, /proc does.
@@ -70,6 +99,7 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
 
   Loop& loop() { return loop_; }
   const Plan& plan() const { return plan_; }
+  std::optional<uid_t> uid() const { return jar_.uid(); }  // where it is not the engine's
   std::uint64_t memory_kb();
 
  private:

@@ -12,6 +12,9 @@ namespace {
 constexpr std::size_t kChunk = 64 << 10;
 // A guest that writes without end must not keep the loop from the others.
 constexpr int kChunksAtOnce = 16;
+// What may come between two calls before its writer has to wait, and how long for each chunk.
+constexpr std::size_t kIdleBytes = 64 << 20;
+constexpr std::chrono::milliseconds kIdlePause{100};
 
 }  // namespace
 
@@ -45,6 +48,7 @@ Capture::~Capture() {
     boost::system::error_code ignored;  // the pipe is gone either way
     pipe->listener = nullptr;
     pipe->stream.close(ignored);
+    pipe->call_begins.raise();
   }
 }
 
@@ -59,6 +63,7 @@ bool Capture::read_once(Pipe& pipe, std::size_t at_most) {
     return false;
   }
   const std::string_view bytes(chunk, static_cast<std::size_t>(n));
+  if (!pipe.in_call) pipe.idle_bytes += bytes.size();
   pipe.output.append(bytes);
   if (pipe.listener) pipe.listener(pipe.which, bytes);
   return true;
@@ -68,8 +73,10 @@ Async<void> Capture::read(std::shared_ptr<Pipe> pipe) {
   while (pipe->stream.is_open()) {
     const bool waited = co_await readable(pipe->stream);
     if (!waited) co_return;
-    int chunks = 0;
+    const bool slowly = !pipe->in_call && pipe->idle_bytes > kIdleBytes;
+    int chunks = slowly ? kChunksAtOnce - 1 : 0;
     while (chunks < kChunksAtOnce && pipe->stream.is_open() && read_once(*pipe, kChunk)) ++chunks;
+    if (slowly) co_await pipe->call_begins.wait_until(Clock::now() + kIdlePause);
   }
 }
 
@@ -88,6 +95,8 @@ void Capture::begin_call(std::size_t limit, const OnOutput& listener) {
   for (const auto& pipe : pipes_) {
     pipe->output.set_limit(limit);
     pipe->listener = listener;
+    pipe->in_call = true;
+    pipe->call_begins.raise();
   }
 }
 
@@ -95,6 +104,8 @@ Capture::Taken Capture::take() {
   for (const auto& pipe : pipes_) {
     drain(*pipe);
     pipe->listener = nullptr;
+    pipe->in_call = false;
+    pipe->idle_bytes = 0;
   }
   return {.out = std::exchange(pipes_[0]->output, Output(limit_)),
           .err = std::exchange(pipes_[1]->output, Output(limit_))};

@@ -1,6 +1,7 @@
 // Capture: the output of a process that lives over many calls. Its two pipes are always
 // read, so that it never waits for us; what it writes between two calls stands at the
-// beginning of the next one's output.
+// beginning of the next one's output. Only who writes very much while no call runs has to
+// wait: then a little is read at a time.
 #pragma once
 
 #include <array>
@@ -36,11 +37,14 @@ class Capture {
  private:
   struct Pipe {
     Pipe(Loop& loop, OutputStream kind, std::size_t limit)
-        : which(kind), stream(loop), output(limit) {}
+        : which(kind), stream(loop), output(limit), call_begins(loop) {}
     OutputStream which;
     Stream stream;
     Output output;
     OnOutput listener;
+    bool in_call = false;
+    std::size_t idle_bytes = 0;  // since the last call
+    Signal call_begins;
   };
   Capture(Loop& loop, std::size_t limit);
   static Async<void> read(std::shared_ptr<Pipe> pipe);

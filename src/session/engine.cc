@@ -61,8 +61,7 @@ Engine::Engine(Loop& loop, Policy policy, Caller caller, SessionSettings setting
     : common_(new Common{.loop = loop,
                          .caller = std::move(caller),
                          .host = assume_host(),
-                         .settings = std::move(settings),
-                         .aside = {}}),
+                         .settings = std::move(settings)}),
       policy_(std::move(policy)),
       folder_(std::move(folder)),
       reaper_(std::make_shared<Reaper>(loop, *this)) {}
@@ -86,7 +85,7 @@ Engine::~Engine() {
   for (auto& [id, session] : sessions_) session->end();
   sessions_.clear();
   // Calls that the loop will not go on with may hold sessions longer; their files go now.
-  common_->aside.finish();
+  for (Aside* aside : {&common_->aside, &common_->starting, &common_->removing}) aside->finish();
   remove_tree(folder_);
 }
 

@@ -2,12 +2,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <memory>
 #include <set>
 
@@ -19,6 +18,8 @@ namespace {
 
 constexpr std::size_t kMaxListed = 1'000;
 constexpr int kMaxDepth = 32;
+// Of the paths in a snapshot, which each session keeps. It is 200 for each of 20,000 files.
+constexpr std::size_t kMaxPathBytes = 4 << 20;
 
 // Names of folders that hold what tools made for themselves.
 constexpr std::array<std::string_view, 8> kSkipped = {
@@ -88,38 +89,63 @@ Version version_of(const struct stat& st) {
           .changed_ns = st.st_ctim.tv_sec * 1'000'000'000 + st.st_ctim.tv_nsec};
 }
 
-// `room`: names that may still be looked at.
-void add_folder(Snapshot& snapshot, const Dir& dir, const std::string& prefix, int depth,
-                std::size_t& room) {
-  while (const dirent* entry = ::readdir(dir.get())) {
-    const std::string name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    if (room == 0) {
-      snapshot.more = true;
+// Goes through the tree, as far as the guest sees it.
+class Walk {
+ public:
+  Walk(Snapshot& snapshot, const Sight& sight, std::size_t most)
+      : snapshot_(snapshot), sight_(sight), names_left_(most) {}
+
+  void add_folder(const Dir& dir, const std::string& prefix, int depth) {
+    while (const dirent* entry = ::readdir(dir.get())) {
+      const std::string name = entry->d_name;
+      if (name == "." || name == "..") continue;
+      if (names_left_ == 0) {
+        snapshot_.more = true;
+        return;
+      }
+      --names_left_;
+      if (!is_skipped(name)) add(dir, prefix + name, entry->d_name, depth);
+    }
+  }
+
+ private:
+  void add(const Dir& dir, const std::string& path, const char* name, int depth) {
+    // A longer one could not be opened either.
+    if (path.size() >= PATH_MAX) {
+      snapshot_.more = true;
       return;
     }
-    --room;
-    if (is_skipped(name)) continue;
     struct stat st{};
-    if (::fstatat(::dirfd(dir.get()), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) < 0) continue;
-    if (S_ISREG(st.st_mode)) snapshot.files.emplace(prefix + name, version_of(st));
-    if (!S_ISDIR(st.st_mode)) continue;
+    if (::fstatat(::dirfd(dir.get()), name, &st, AT_SYMLINK_NOFOLLOW) < 0) return;
+    if (!sight_.shows(path, st)) return;
+    if (S_ISREG(st.st_mode)) add_file(path, version_of(st));
+    if (!S_ISDIR(st.st_mode)) return;
     if (depth == kMaxDepth) {
-      snapshot.more = true;
-      continue;
+      snapshot_.more = true;
+      return;
     }
-    if (Dir inner = open_dir(::dirfd(dir.get()), name.c_str()))
-      add_folder(snapshot, inner, prefix + name + "/", depth + 1, room);
+    const Dir inner = open_dir(::dirfd(dir.get()), name);
+    if (!inner || ::fstat(::dirfd(inner.get()), &st) < 0 || !sight_.shows(path, st) ||
+        !sight_.may_read(::dirfd(inner.get()), st) || !sight_.may_enter(::dirfd(inner.get()), st))
+      return;
+    add_folder(inner, path + "/", depth + 1);
   }
-}
 
-// Below the workdir and through no symlink, at any part of the path.
-Fd open_beneath(int workdir_fd, const std::string& path) {
-  open_how how{};
-  how.flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  return Fd(static_cast<int>(::syscall(SYS_openat2, workdir_fd, path.c_str(), &how, sizeof how)));
-}
+  void add_file(const std::string& path, const Version& version) {
+    if (path.size() > bytes_left_) {
+      snapshot_.more = true;
+      names_left_ = 0;
+      return;
+    }
+    bytes_left_ -= path.size();
+    snapshot_.files.emplace(path, version);
+  }
+
+  Snapshot& snapshot_;
+  const Sight& sight_;
+  std::size_t names_left_;  // that may still be looked at
+  std::size_t bytes_left_ = kMaxPathBytes;
+};
 
 std::optional<std::string> read_content(int fd, std::size_t limit) {
   std::string content(limit + 1, '\0');  // one more, to see that it ends there
@@ -135,9 +161,9 @@ std::optional<std::string> read_content(int fd, std::size_t limit) {
   return content;
 }
 
-std::optional<SessionFile> read_file(int workdir_fd, const std::string& name, std::size_t limit) {
-  if (name.find('\0') != name.npos) return std::nullopt;
-  const Fd fd = open_beneath(workdir_fd, name);
+std::optional<SessionFile> read_file(int workdir_fd, const Sight& sight, const std::string& name,
+                                     std::size_t limit) {
+  const Fd fd = open_seen(workdir_fd, sight, name);
   struct stat st{};
   if (!fd || ::fstat(fd.get(), &st) < 0 || !S_ISREG(st.st_mode)) return std::nullopt;
   SessionFile file{
@@ -156,18 +182,21 @@ std::optional<SessionFile> read_file(int workdir_fd, const std::string& name, st
 
 }  // namespace
 
-Snapshot take_snapshot(int workdir_fd, std::size_t most) {
+Snapshot take_snapshot(int workdir_fd, const Sight& sight, std::size_t most) {
   Snapshot snapshot;
-  if (Dir dir = open_dir(workdir_fd, ".")) add_folder(snapshot, dir, "", 0, most);
+  Walk walk(snapshot, sight, most);
+  if (const Dir dir = open_dir(workdir_fd, ".")) walk.add_folder(dir, "", 0);
   return snapshot;
 }
 
-Changes changed_files(int workdir_fd, const Snapshot& before, const Snapshot& after,
-                      const std::vector<std::string>& wanted, const FileLimits& limits) {
+Changes changed_files(int workdir_fd, const Sight& sight, const Snapshot& before,
+                      const Snapshot& after, const std::vector<std::string>& wanted,
+                      const FileLimits& limits) {
   Changes changes{.files = {}, .missing = {}, .more = after.more};
   std::size_t room = limits.total;
   auto add = [&](const std::string& name) {
-    std::optional<SessionFile> file = read_file(workdir_fd, name, std::min(limits.one, room));
+    std::optional<SessionFile> file =
+        read_file(workdir_fd, sight, name, std::min(limits.one, room));
     if (!file) return false;
     room -= file->content.size();
     changes.files.push_back(std::move(*file));
@@ -184,7 +213,7 @@ Changes changed_files(int workdir_fd, const Snapshot& before, const Snapshot& af
       break;
     }
     if (add(name)) continue;
-    // Gone since, or not for us to read; what the name shows may be said.
+    // Gone since, or not for the guest to read; what the name shows may be said.
     changes.files.push_back({.name = repair_utf8(name),
                              .size = version.size,
                              .mime = mime_of(name, false),

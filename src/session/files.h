@@ -2,7 +2,8 @@
 //
 // The guest makes the files, so nothing here trusts one: folders and files are opened
 // from their parent's descriptor and never through a symlink; what is no regular file is
-// passed over, and opening cannot block; numbers and sizes are bounded.
+// passed over, and opening cannot block; numbers and sizes are bounded. Neither is the engine
+// a way for the guest to read what is not shown to it (sight.h).
 #pragma once
 
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 
 #include "base/fd.h"
 #include "belljar/session.h"
+#include "session/sight.h"
 
 namespace belljar::session {
 
@@ -34,7 +36,7 @@ inline constexpr std::size_t kMaxFiles = 20'000;
 
 // Leaves out names that begin with a dot, caches and folders of dependencies and builds.
 // `most`: of names that are looked at.
-Snapshot take_snapshot(int workdir_fd, std::size_t most = kMaxFiles);
+Snapshot take_snapshot(int workdir_fd, const Sight& sight, std::size_t most = kMaxFiles);
 
 struct FileLimits {
   std::size_t one;    // bytes of one file whose content is returned
@@ -49,7 +51,8 @@ struct Changes {
   bool more = false;                 // than are listed
 };
 
-Changes changed_files(int workdir_fd, const Snapshot& before, const Snapshot& after,
-                      const std::vector<std::string>& wanted, const FileLimits& limits);
+Changes changed_files(int workdir_fd, const Sight& sight, const Snapshot& before,
+                      const Snapshot& after, const std::vector<std::string>& wanted,
+                      const FileLimits& limits);
 
 }  // namespace belljar::session

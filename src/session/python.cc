@@ -92,7 +92,8 @@ PythonWorker::~PythonWorker() { kill(); }
 
 Async<Result<std::shared_ptr<PythonWorker>>> PythonWorker::start(std::shared_ptr<AsyncJar> jar,
                                                                  const SessionSettings& settings,
-                                                                 std::shared_ptr<Warm> warm) {
+                                                                 std::shared_ptr<Warm> warm,
+                                                                 Patience patience) {
   using Started = Result<std::shared_ptr<PythonWorker>>;
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
@@ -109,7 +110,9 @@ Async<Result<std::shared_ptr<PythonWorker>>> PythonWorker::start(std::shared_ptr
   const std::array<int, 3> stdio = {null->get(), outputs[0].get(), outputs[1].get()};
   Result<std::shared_ptr<Process>> process = fail("there is no warm interpreter");
   if (warm != nullptr) {
-    process = co_await jar->fork(warm, guests.get(), stdio);
+    process = co_await jar->fork(warm, guests.get(), stdio, patience);
+    const bool is_over = !process && (patience.given_up() || !jar->alive());
+    if (is_over) co_return std::unexpected(process.error());
   }
   const bool is_warm = process.has_value();
   const std::string why_cold = is_warm || warm == nullptr ? "" : process.error().message();
@@ -126,7 +129,7 @@ Async<Result<std::shared_ptr<PythonWorker>>> PythonWorker::start(std::shared_ptr
   begin(worker->jar_->loop(), write(worker));
   Status ready = co_await await_start(*worker->jar_, **process);
   if (ready) {
-    ready = co_await worker->get_ready();
+    ready = co_await worker->get_ready(patience);
   }
   if (ready) co_return worker;
   if ((*process)->exec_error != 0)
@@ -135,12 +138,11 @@ Async<Result<std::shared_ptr<PythonWorker>>> PythonWorker::start(std::shared_ptr
   co_return std::unexpected(ready.error());
 }
 
-Async<Status> PythonWorker::get_ready() {
-  const Clock::time_point deadline = Clock::now() + kStartTime;
-  while (!ready_ && alive() && Clock::now() < deadline) {
-    jar_->continue_stopped(*process_);
-    co_await process_->changed.wait_until(deadline);
-  }
+Async<Status> PythonWorker::get_ready(Patience patience) {
+  auto over = [this] { return ready_ || !alive(); };
+  const Status waited =
+      co_await await_ready(*jar_, *process_, over, kStartTime, std::move(patience));
+  if (!waited) co_return waited;
   if (ready_) co_return Status();
   const std::string said = capture_->take().err.text();
   if (!said.empty()) co_return fail("start the Python worker: " + said);

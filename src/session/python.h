@@ -22,7 +22,8 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
  public:
   static Async<Result<std::shared_ptr<PythonWorker>>> start(std::shared_ptr<AsyncJar> jar,
                                                             const SessionSettings& settings,
-                                                            std::shared_ptr<Warm> warm = nullptr);
+                                                            std::shared_ptr<Warm> warm = nullptr,
+                                                            Patience patience = {});
   PythonWorker(const PythonWorker&) = delete;
   PythonWorker& operator=(const PythonWorker&) = delete;
   ~PythonWorker();
@@ -55,7 +56,7 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
                std::unique_ptr<Capture> capture, Fd control, std::size_t max_output);
   static Async<void> read(std::shared_ptr<PythonWorker> self);
   static Async<void> write(std::shared_ptr<PythonWorker> self);
-  Async<Status> get_ready();
+  Async<Status> get_ready(Patience patience);
   Async<void> await_own_end();
   void send(std::string bytes);
   void take(std::string_view bytes);

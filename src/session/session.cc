@@ -15,6 +15,8 @@ using std::chrono::milliseconds;
 
 // A snapshot of so many names takes no longer than going to another thread and back.
 constexpr std::size_t kQuick = 500;
+// A fork joins a jar within some milliseconds, if the machine is not busy.
+constexpr milliseconds kLeastJoinTime{2'000};
 // Of code, or of commands together. What a person or a model writes is far smaller.
 constexpr std::size_t kMaxRequest = 16 << 20;
 
@@ -37,6 +39,13 @@ Status check(const ShellCall& call) {
 Status make_folder(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) < 0) return fail("make " + path, errno);
   return {};
+}
+
+template <class Answer>
+Answer not_begun() {
+  Answer answer;
+  tell_not_begun(answer);
+  return answer;
 }
 
 std::string seconds(milliseconds time) {
@@ -103,7 +112,7 @@ Result<std::shared_ptr<Session>> Session::make(std::shared_ptr<Common> common, s
 
 Session::~Session() {
   end();
-  common_->aside.begin([folder = std::move(folder_)] { remove_tree(folder); });
+  common_->removing.begin([folder = std::move(folder_)] { remove_tree(folder); });
 }
 
 void Session::end() {
@@ -150,20 +159,25 @@ Status Session::start_jar() {
     Result<std::shared_ptr<AsyncJar>> joinable =
         AsyncJar::start(common_->loop, policy_, common_->caller, common_->host, warm_->origin());
     if (joinable) jar_ = std::move(*joinable);
-    if (joinable) return {};
-    warm_ = nullptr;
+    if (!joinable) warm_ = nullptr;
   }
-  jar_ = TRY(AsyncJar::start(common_->loop, policy_, common_->caller, common_->host));
+  if (warm_ == nullptr)
+    jar_ = TRY(AsyncJar::start(common_->loop, policy_, common_->caller, common_->host));
+  sight_ = Sight(jar_->plan().layout, workdir_.get(), jar_->uid());
   return {};
 }
 
-Async<Status> Session::start_python() {
+// `time`: of the call that it is started for.
+Async<Status> Session::start_python(milliseconds time) {
   if (Status started = start_jar(); !started) co_return started;
   if (python_ != nullptr && python_->alive()) co_return Status();
   if (python_ != nullptr) note("the interpreter is a fresh one: the last one had ended");
   python_.reset();
+  const Patience patience{
+      .until = Clock::now() + std::max(time, kLeastJoinTime),
+      .given_up = [this, before = python_interrupts_] { return python_interrupts_ != before; }};
   Result<std::shared_ptr<PythonWorker>> worker =
-      co_await PythonWorker::start(jar_, common_->settings, warm_);
+      co_await PythonWorker::start(jar_, common_->settings, warm_, patience);
   if (!worker) co_return std::unexpected(worker.error());
   python_ = std::move(*worker);
   python_is_new_ = true;
@@ -226,15 +240,16 @@ Async<Result<PythonResult>> Session::python(PythonCall call) {
   if (Status good = check(call); !good) co_return std::unexpected(good.error());
   const Turns::Turn turn = co_await python_turns_.take();
   const std::uint64_t interrupts = python_interrupts_;
-  const Status started = co_await start_python();
+  CallReport about_time;
+  const milliseconds time = time_for(call.timeout, common_->settings.python_timeout, about_time);
+  const Status started = co_await start_python(time);
+  if (!started && python_interrupts_ != interrupts && !ended_) co_return not_begun<PythonResult>();
   if (!started) co_return std::unexpected(started.error());
   const std::shared_ptr<AsyncJar> jar = jar_;
   const std::shared_ptr<PythonWorker> worker = python_;
   Result<std::shared_ptr<OutputFile>> file = add_output_file(call.output_file, call.on_output);
   if (!file) co_return std::unexpected(file.error());
   co_await note_files_before();
-  CallReport about_time;
-  const milliseconds time = time_for(call.timeout, common_->settings.python_timeout, about_time);
   PythonResult result;
   if (python_interrupts_ == interrupts) {
     jar->begin_call();
@@ -326,9 +341,9 @@ Async<void> Session::note_files_before() {
   if (common_->settings.workdir.empty()) co_return;
   const Turns::Turn turn = co_await files_turns_.take();
   const int fd = workdir_.get();
-  files_ = take_snapshot(fd, kQuick);
+  files_ = take_snapshot(fd, sight_, kQuick);
   if (!files_.more) co_return;
-  auto look = [fd] { return take_snapshot(fd); };
+  auto look = [fd, sight = sight_] { return take_snapshot(fd, sight); };
   files_ = co_await common_->aside.run(common_->loop, look);
 }
 
@@ -342,14 +357,15 @@ Async<void> Session::add_files(CallReport& report, std::vector<std::string> want
     if (name.starts_with(prefix)) name.erase(0, prefix.size());
   const int fd = workdir_.get();
   Changes changes;
-  Snapshot now = take_snapshot(fd, kQuick);
+  Snapshot now = take_snapshot(fd, sight_, kQuick);
   if (!now.more) {
-    changes = changed_files(fd, files_, now, wanted, limits);
+    changes = changed_files(fd, sight_, files_, now, wanted, limits);
     files_ = std::move(now);
   } else {
-    auto look = [fd, before = std::move(files_), wanted = std::move(wanted), limits] {
-      Snapshot all = take_snapshot(fd);
-      Changes found = changed_files(fd, before, all, wanted, limits);
+    auto look = [fd, sight = sight_, before = std::move(files_), wanted = std::move(wanted),
+                 limits] {
+      Snapshot all = take_snapshot(fd, sight);
+      Changes found = changed_files(fd, sight, before, all, wanted, limits);
       return std::make_pair(std::move(all), std::move(found));
     };
     auto looked = co_await common_->aside.run(common_->loop, std::move(look));
@@ -373,7 +389,7 @@ Async<Status> Session::reset() {
   const Turns::Turn turn = co_await python_turns_.take();
   if (python_ != nullptr) python_->retire();
   python_.reset();
-  co_return co_await start_python();
+  co_return co_await start_python(common_->settings.python_timeout);
 }
 
 }  // namespace belljar::session

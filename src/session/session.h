@@ -26,8 +26,11 @@ struct Common {
   Caller caller;
   Host host;
   SessionSettings settings;
-  Aside aside;
-  WarmStarts warm{loop, aside, caller, host, settings};
+  // Apart, so that nobody who calls or starts waits for what others have left behind.
+  Aside aside{};     // what a call waits for
+  Aside starting{};  // interpreters that take their time
+  Aside removing{};  // trees as large as guests made them
+  WarmStarts warm{loop, starting, caller, host, settings};
 };
 
 // A policy as sessions have it, without the folders of each.
@@ -66,7 +69,7 @@ class Session : public std::enable_shared_from_this<Session> {
   class Busy;
   Session(std::shared_ptr<Common> common, std::string id, Policy policy, std::string folder);
   Status start_jar();
-  Async<Status> start_python();
+  Async<Status> start_python(std::chrono::milliseconds time);
   Async<Status> start_shell();
   std::chrono::milliseconds time_for(std::optional<std::chrono::milliseconds> asked,
                                      std::chrono::milliseconds usual, CallReport& report) const;
@@ -85,6 +88,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Policy policy_;
   std::string folder_;
   Fd workdir_;
+  Sight sight_;  // of the jar's guest
   Snapshot files_;
   Turns files_turns_;
   Policy plain_policy_;         // without its own folders: what sessions share

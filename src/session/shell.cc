@@ -132,11 +132,10 @@ Async<Result<std::shared_ptr<ShellWorker>>> ShellWorker::start(std::shared_ptr<A
   worker->send_command(":");
   const Status spawned = co_await await_start(*worker->jar_, **process);
   if (!spawned) co_return std::unexpected(spawned.error());
-  const Clock::time_point deadline = Clock::now() + kStartTime;
-  while (!worker->status_ && worker->alive() && Clock::now() < deadline) {
-    worker->jar_->continue_stopped(**process);
-    co_await worker->process_->changed.wait_until(deadline);
-  }
+  auto over = [&worker] { return worker->status_ || !worker->alive(); };
+  const Status waited =
+      co_await await_ready(*worker->jar_, **process, over, kStartTime, Patience());
+  if (!waited) co_return std::unexpected(waited.error());
   const std::string said = worker->capture_->take().err.text();  // "no job control", usually
   if (worker->status_) co_return worker;
   worker->kill();

@@ -15,6 +15,8 @@ constexpr milliseconds kKillTime{5'000};
 constexpr milliseconds kAskAgain{1'000};
 // From a spawn request to exec; a busy machine takes its time.
 constexpr milliseconds kSpawnTime{5'000};
+// Between two looks at a process that starts.
+constexpr milliseconds kStartLook{50};
 // Between two tries of making something stop.
 constexpr milliseconds kRetryTime{200};
 // Between two looks at a process that init does not know.
@@ -36,8 +38,26 @@ Async<Status> await_start(AsyncJar& jar, Process& process) {
     co_await process.changed.wait_until(deadline);
   if (process.pid != 0 || process.ended()) co_return Status();
   jar.end();
-  co_return fail("a process of the guest's keeps new ones from starting", 0,
-                 "everything in the session was ended; the next call starts anew");
+  co_return fail(kKeepsFromStarting, 0, kStartsAnew);
+}
+
+Async<Status> await_ready(AsyncJar& jar, Process& process, std::function<bool()> over,
+                          milliseconds time, Patience patience) {
+  const Clock::time_point deadline = Clock::now() + time;
+  Stops stops(std::min(deadline, patience.until));
+  while (!over() && Clock::now() < deadline) {
+    if (patience.given_up()) co_return fail("it was interrupted");
+    jar.look_for_stop(process);
+    if (process.stopped) stops.see();
+    jar.continue_stopped(process);
+    if (stops.too_many()) {
+      jar.end();
+      co_return fail(kKeepsFromStarting, 0, kStartsAnew);
+    }
+    const Clock::time_point wake = std::min(deadline, Clock::now() + kStartLook);
+    co_await process.changed.wait_until(wake);
+  }
+  co_return Status();
 }
 
 Async<Stopped> await_end(Running running, Clock::time_point deadline, milliseconds grace) {

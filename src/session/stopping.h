@@ -30,6 +30,11 @@ struct Stopped {
 // before it is executed, and so init itself: then everything in the jar is ended.
 Async<Status> await_start(AsyncJar& jar, Process& process);
 
+// Until it is `over`: ready, or never going to be; or `time` is. A guest that keeps stopping it
+// loses its jar, at the latest when nobody has the patience to wait longer.
+Async<Status> await_ready(AsyncJar& jar, Process& process, std::function<bool()> over,
+                          std::chrono::milliseconds time, Patience patience);
+
 // Until it is over. At its time it is sent SIGINT, and after the grace made to stop.
 Async<Stopped> await_end(Running running, Clock::time_point deadline,
                          std::chrono::milliseconds grace);

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "base/file.h"
 #include "base/passing.h"
 #include "base/pidfd.h"
 #include "base/syscall.h"
@@ -210,11 +211,25 @@ Joining::~Joining() {
   // From here on it cannot say that it is there, and ends; what it has said already is read.
   ::shutdown(forked_.status_fd.get(), SHUT_RDWR);
   std::array<char, kMaxMessage> bytes{};
-  if (!forked_.pidfd)
+  if (pidfd() < 0)
     if (Result<Received> first = receive_with_fds(forked_.status_fd.get(), bytes, MSG_DONTWAIT);
         first && !first->fds.empty())
       forked_.pidfd = std::move(first->fds[0]);
-  if (forked_.pidfd) ::syscall(SYS_pidfd_send_signal, forked_.pidfd.get(), SIGKILL, nullptr, 0);
+  if (pidfd() >= 0) ::syscall(SYS_pidfd_send_signal, pidfd(), SIGKILL, nullptr, 0);
+}
+
+bool is_stopped(pid_t pid) {
+  const std::string stat = read_text("/proc/" + std::to_string(pid) + "/stat").value_or("");
+  const std::size_t name = stat.rfind(')');  // in which anything may stand
+  return name != stat.npos && name + 2 < stat.size() && stat[name + 2] == 'T';
+}
+
+bool Joining::continue_if_stopped() const {
+  if (pidfd() < 0) return false;
+  const Result<Pids> pids = pids_of(pidfd());
+  if (!pids || !is_stopped(pids->here)) return false;
+  ::syscall(SYS_pidfd_send_signal, pidfd(), SIGCONT, nullptr, 0);
+  return true;
 }
 
 Status Joining::let_go_on() {
@@ -252,17 +267,21 @@ Result<std::optional<Forked>> Joining::step() {
     std::memcpy(&number, bytes.data() + 1, sizeof number);
     if (text.empty()) return fail("the warm interpreter ended before its fork had joined");
     if (text.size() == sizeof number) return fail("the fork ended before it had joined the jar");
-    if (bytes[0] == join::kPidfd && received->fds.size() == 1)
+    if (bytes[0] == join::kBorn && received->fds.size() == 1)
+      born_ = std::move(received->fds[0]);
+    else if (bytes[0] == join::kPidfd && received->fds.size() == 1)
       TRY(meet(std::move(received->fds[0])));
     else if (bytes[0] == join::kListens && forked_.pidfd)
       TRY(take_listener(number));
     else if (bytes[0] == join::kJoined && forked_.pidfd)
-      return std::move(forked_);
+      joined_ = true;
     else if (bytes[0] == join::kFailed && text.size() > sizeof number)
       return fail("join the jar: " + std::string(text.substr(1 + sizeof number)),
                   static_cast<int>(number));
     else
       return fail("join the jar", EPROTO);
+    // The last word before how it ended must not be that it was born.
+    if (joined_ && born_) return std::move(forked_);
   }
 }
 

@@ -41,6 +41,9 @@ struct Forked {
   Result<std::optional<int>> ended() const;
 };
 
+// Whether a process was stopped by a signal.
+bool is_stopped(pid_t pid);
+
 // A fork on its way into a jar. If this goes before it is there, so does the fork.
 class Joining {
  public:
@@ -51,6 +54,8 @@ class Joining {
   ~Joining();
 
   int fd() const { return forked_.status_fd.get(); }  // readable: step() has something to do
+  // A guest of the jar can stop it on its way. Whether one had; it is continued.
+  bool continue_if_stopped() const;
   // nullopt: not yet there. Blocks only to move it into the jar's cgroup, if there is one.
   Result<std::optional<Forked>> step();
 
@@ -60,8 +65,11 @@ class Joining {
   Status let_go_on();
   Status meet(Fd pidfd);
   Status take_listener(std::uint32_t number);
+  int pidfd() const { return forked_.pidfd ? forked_.pidfd.get() : born_.get(); }
 
   Forked forked_;
+  Fd born_;  // its pidfd, from who forked it
+  bool joined_ = false;
   launcher::Jar* jar_;
 };
 

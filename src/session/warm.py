@@ -5,7 +5,8 @@
 #   engine -> here    Call (launcher/join_protocol.h), with a socket and the pidfd of a jar's init
 #   fork  <-> engine  over that socket, of which this process keeps a copy and reads nothing: what
 #                     a session is, only its fork ever knows
-#   here -> engine    over a fork's socket: 4 bytes, its wait status, when it has ended
+#   here -> engine    over a fork's socket: its pidfd, when it is born: whoever is in the jar may stop it
+#                     before it says anything itself; 4 bytes, its wait status, when it has ended
 #
 # Runs with `part`, which reads from a descriptor, among its globals. Needs Python 3.9.
 import ctypes
@@ -39,10 +40,11 @@ def receive(fd, size, fds):
     return data, struct.unpack(f"{len(passed) // 4}i", passed)
 
 
-def send(fd, data):
+def send(fd, data, fds=()):
     sock = socket.socket(fileno=fd)
+    passed = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack(f"{len(fds)}i", *fds))] if fds else []
     try:
-        sock.send(data, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+        sock.sendmsg([data], passed, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
     except OSError:
         pass  # whoever asked has gone
     finally:
@@ -133,6 +135,7 @@ class Server:
         os.close(init_fd)
         if pid > 0:
             pidfd = os.pidfd_open(pid)
+            send(status_fd, b"B", [pidfd])
             self.workers[pidfd] = pid, status_fd
             self.ready.register(pidfd, select.POLLIN)
         else:

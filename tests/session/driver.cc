@@ -113,6 +113,9 @@ Policy policy_from(const json::object& object) {
     if (const auto n = number(object, name)) to = static_cast<std::uint64_t>(*n);
   };
   if (text(object, "mode") == "off") policy.mode = Mode::off;
+  for (std::string& path : texts(object, "hide"))
+    policy.files.grants.push_back(
+        {.path = std::move(path), .access = Access::hide, .from = "hide"});
   limit("max_memory_mb", policy.limits.memory_mb);
   limit("max_cpu_secs", policy.limits.cpu_secs);
   limit("max_procs", policy.limits.procs);

@@ -181,6 +181,10 @@ class Engine:
                 return int(line.split()[1])
         raise EngineDied(self.epitaph())
 
+    def cpu_seconds(self) -> float:
+        fields = pathlib.Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     # ------------------------------------------------------------ requests
 
     def send(self, op: str, **request) -> Pending:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import pathlib
 import threading
 import time
 
 import pytest
 
-from boxes import engines  # noqa: F401
+from boxes import engines, plain, plain_box  # noqa: F401
 from engine import SLOWER, Engine, Refused
 
 TIME_MS = 600 * SLOWER  # of an attack
@@ -473,3 +474,40 @@ def test_twenty_attackers_at_once_do_not_stop_the_next(engines, identity):
         assert box.value("1 + 1") == "2"
         box.close()
     honest.close()
+
+
+def test_nobody_waits_for_the_trees_of_closed_sessions(plain):
+    """A call that looks at many files does so on a thread, and not behind their removal."""
+    honest, attackers = plain.box(), [plain.box() for _ in range(8)]
+    honest.python("for i in range(600): open(f'f{i}', 'w').close()")
+    calls = [box.send_python("import os\nfor i in range(8000): os.mknod(str(i))") for box in attackers]
+    trees = [pathlib.Path(call.wait().working_directory) for call in calls]
+    for pending in [plain.send("close", session=box.name) for box in attackers]:
+        pending.wait()
+    honest.python("1")
+    # It would be the next when one of the last two was done.
+    assert sum(tree.exists() for tree in trees) >= 2
+    honest.close()
+
+
+def test_a_flood_between_calls_costs_the_engine_little(plain_box):
+    """Neither its time, nor the guest's output: what comes after the flood is still there."""
+    engine = plain_box.engine
+    plain_box.python(
+        """
+import ctypes, os
+class Part(ctypes.Structure): _fields_ = [("begin", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+libc, page = ctypes.CDLL(None), ctypes.create_string_buffer(1 << 16)
+part = Part(ctypes.addressof(page), len(page))
+flood = os.fork()
+if flood == 0:
+    os.setsid()
+    while True:  # its pages are not copied here, but by who reads them
+        if libc.vmsplice(1, ctypes.byref(part), 1, 0) < 0: os.write(1, page)
+"""
+    )
+    before = engine.cpu_seconds()
+    time.sleep(3)
+    assert engine.cpu_seconds() - before < 0.6 * SLOWER
+    plain_box.python("import signal\nos.kill(flood, signal.SIGKILL)\nos.waitpid(flood, 0)")
+    assert plain_box.python("print('after')").stdout.endswith("after\n")

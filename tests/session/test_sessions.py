@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+import jar as jars
 from boxes import box, engine, engines, plain, plain_box  # noqa: F401
 from engine import SLOWER, Engine, EngineDied, Refused
 
@@ -114,6 +115,48 @@ def test_a_workdir_can_be_shared(scene):
         assert answer.result == "'from one'" and answer.files == []
     assert (scene.workdir / "new.txt").read_text() == "from one"
     assert (scene.workdir / "there.txt").exists()
+
+
+def test_what_is_hidden_in_a_shared_workdir_does_not_come_back(scene, profile):
+    """Its owner may change it during a call, and whoever calls may ask for it; the guest sees neither."""
+    key, inner = scene.file("server.pem", "SECRET1"), scene.file("sub/key", "SECRET1")
+    settings = {"workdir": str(scene.workdir)}
+    with Engine(scene, profile, settings, hide=[str(key), str(inner.parent)]) as engine:
+        call = engine.box("one").send_python(
+            "import time\nprint('begun', flush=True)\n"
+            "while not __import__('os').path.exists('seen'): time.sleep(.01)\n"
+            "open('server.pem').read()",
+            outputs=["server.pem", "sub/key", "sub/../server.pem"],
+            stream=True,
+        )
+        call.wait_for_output(b"begun")
+        scene.file("server.pem", "SECRET2")
+        scene.file("sub/key", "SECRET2")
+        scene.identity.own(scene.file("seen", "1"))
+        answer = call.wait()
+        assert answer.exception["type"] == "PermissionError"
+        assert answer.file_names() == ["seen"] and "SECRET" not in str(answer["files"])
+        assert answer.says("there is no file server.pem")
+
+
+def test_what_the_guest_may_not_read_in_a_shared_workdir_does_not_come_back(everyone):
+    """Root's engine could. A file of its own folder's owner the guest may read, and gets."""
+    if "root" not in everyone:
+        pytest.skip("needs to be started by root")
+    with jars.Scene(everyone["root"]) as scene:
+        theirs, ours = scene.file("theirs", "SECRET"), scene.file("ours", "mine")
+        inner = scene.file("folder/inner", "SECRET")
+        os.chmod(theirs, 0o600)
+        os.chmod(ours, 0o600)
+        os.chmod(inner.parent, 0o700)
+        everyone["user"].own(theirs, inner.parent)
+        with Engine(scene, settings={"workdir": str(scene.workdir)}) as engine:
+            box = engine.box()
+            assert box.python("open('theirs').read()").exception["type"] == "PermissionError"
+            assert box.value("open('ours').read()") == "'mine'"
+            answer = box.python("1", outputs=["theirs", "ours", "folder/inner"])
+            assert answer.file_names() == ["ours"] and answer.file("ours")["text"] == "mine"
+            assert answer.says("there is no file theirs") and answer.says("there is no file folder/inner")
 
 
 def test_a_policy_without_a_sandbox_is_refused(scene):

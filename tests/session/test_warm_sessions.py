@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 import pytest
 
 from boxes import engines  # noqa: F401
-from engine import SLOWER, Engines, wait_until_warm
+from engine import SLOWER, Engines, Refused, wait_until_warm
 
 SOON = 5 * SLOWER
 WARM = {"preload": ["numpy", "json"], "python": "/usr/bin/python3"}
@@ -131,3 +132,36 @@ def test_a_policy_or_interpreter_of_its_own_starts_cold_or_warm_but_always(engin
     answer = engine.call("python", session=name, code="1 + 1")
     assert answer.result == "2" and answer.started in ("warm", "cold")
     engine.call("close", session=name)
+
+
+def test_a_guest_that_stops_forks_on_their_way_holds_only_itself_up_and_not_for_long(engine):
+    """Within the time of the call, or the few seconds that anything has that starts."""
+    box, other = engine.box(), engine.box()
+    box.python(
+        """
+import os, signal
+next_pid = os.getpid() + 3
+ready, tell = os.pipe()
+for _ in range(2):
+    if os.fork() == 0:
+        os.setsid()
+        os.write(tell, b"x")
+        while True:
+            for pid in range(next_pid, next_pid + 8):
+                try: os.kill(pid, signal.SIGSTOP)
+                except OSError: pass
+while len(os.read(ready, 1)) + len(os.read(ready, 1)) < 2: pass
+"""
+    )
+    waiting = [
+        engine.send("reset", session=box.name),
+        box.send_python("1", timeout_ms=1000),
+        box.send_python("2", timeout_ms=1000),
+    ]
+    for pending in waiting:
+        with contextlib.suppress(Refused):
+            pending.wait(20 * SLOWER)
+        assert pending.seconds < 15 * SLOWER
+    assert other.python("1").status == "success"
+    box.close()
+    other.close()
