@@ -34,6 +34,9 @@ Result<Asked> parse(const Arguments& arguments) {
                                   {.name = "audit", .value = &asked.audit},
                                   {.name = "allow-remote", .seen = &asked.allow_remote}}));
   if (!parsed.rest.empty()) return fail("unexpected argument " + parsed.rest[0]);
+  // A value that was forgotten: it would become a file, and the server run on.
+  for (const std::string* path : {&asked.token_file, &asked.skills_dir, &asked.audit})
+    if (path->starts_with('-')) return fail(*path + " is no path", 0, "write ./" + *path);
   asked.flags = std::move(parsed.settings);
   return asked;
 }
