@@ -1,5 +1,6 @@
 #include "launcher/request.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <cstring>
@@ -28,6 +29,15 @@ std::vector<std::string> paths_to_try(const std::string& command,
 
 void append(std::string& bytes, const void* data, std::size_t size) {
   bytes.append(static_cast<const char*>(data), size);
+}
+
+// A request may be larger than what a socket holds, and an init that reads is quick.
+bool becomes_writable(int socket_fd) {
+  constexpr int kPatienceMs = 100;
+  pollfd ready{.fd = socket_fd, .events = POLLOUT, .revents = 0};
+  const int n = retry([&] { return ::poll(&ready, 1, kPatienceMs); });
+  errno = EAGAIN;
+  return n == 1;
 }
 
 }  // namespace
@@ -78,6 +88,7 @@ Result<std::string> encode_spawn(const Command& command, std::uint32_t id,
 
 Status send_all(int socket_fd, std::string_view bytes, std::span<const int> fds) {
   alignas(cmsghdr) char control[CMSG_SPACE(protocol::kMaxDescriptors * sizeof(int))] = {};
+  bool part_sent = false;
   while (!bytes.empty()) {
     iovec part{const_cast<char*>(bytes.data()), bytes.size()};
     msghdr message{};
@@ -93,7 +104,9 @@ Status send_all(int socket_fd, std::string_view bytes, std::span<const int> fds)
       std::memcpy(CMSG_DATA(rights), fds.data(), fds.size_bytes());
     }
     ssize_t n = retry([&] { return ::sendmsg(socket_fd, &message, MSG_NOSIGNAL); });
+    if (n < 0 && errno == EAGAIN && part_sent && becomes_writable(socket_fd)) continue;
     if (n < 0) return fail("send to init", errno);
+    part_sent = true;
     bytes.remove_prefix(static_cast<std::size_t>(n));
     fds = {};
   }

@@ -18,7 +18,8 @@ Result<std::string> encode_spawn(const Command& command, std::uint32_t id,
 std::vector<std::string> overlay(std::vector<std::string> variables,
                                  const std::vector<std::string>& over);
 
-// Sends bytes, with descriptors on the first of them if given.
+// Sends bytes, with descriptors on the first of them if given. Where the socket does not block:
+// EAGAIN if init does not read, perhaps with a part sent, after which it cannot be spoken with.
 Status send_all(int socket_fd, std::string_view bytes, std::span<const int> fds = {});
 
 }  // namespace belljar::launcher

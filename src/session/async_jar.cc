@@ -52,6 +52,8 @@ Result<std::shared_ptr<AsyncJar>> AsyncJar::start(Loop& loop, const Policy& poli
   launcher::Started started = TRY(launcher::start(
       policy, caller, host, nullptr, [](const Plan&) -> Status { return {}; }, {}, origin));
   std::shared_ptr<AsyncJar> jar(new AsyncJar(loop, std::move(started)));
+  // A guest can keep init from reading, and nobody may wait for that.
+  if (::fcntl(jar->jar_.control_fd(), F_SETFL, O_NONBLOCK) < 0) return fail("watch a jar", errno);
   jar->control_.assign(TRY(another(jar->jar_.control_fd())).release());
   jar->pidfd_.assign(TRY(another(jar->jar_.init_pidfd())).release());
   belljar::begin(loop, hear(jar));
@@ -63,19 +65,22 @@ Result<std::shared_ptr<AsyncJar>> AsyncJar::start(Loop& loop, const Policy& poli
 Result<std::shared_ptr<Process>> AsyncJar::spawn(launcher::Command command) {
   if (ended_) return fail("the jar has ended");
   command.leads = false;
-  const std::uint32_t id = TRY(jar_.spawn(command));
-  auto process = std::make_shared<Process>(loop_, id);
-  processes_.emplace(id, process);
+  const Result<std::uint32_t> id = jar_.spawn(command);
+  if (!id && id.error().err == EAGAIN) {  // init is kept from reading, and may have read a part
+    end();
+    return fail(kKeepsFromStarting, 0, kStartsAnew);
+  }
+  if (!id) return std::unexpected(id.error());
+  auto process = std::make_shared<Process>(loop_, *id);
+  processes_.emplace(*id, process);
   return process;
 }
 
 void AsyncJar::signal(const Process& process, int signal) {
   if (ended_ || process.ended()) return;
-  // A failure means that the jar is ending, which the loop will see.
-  if (process.forked)
-    (void)jar_.signal_group(process.pid, signal);
-  else
-    (void)jar_.signal(process.id, signal);
+  const Status sent =
+      process.forked ? jar_.signal_group(process.pid, signal) : jar_.signal(process.id, signal);
+  if (!sent) return end();     // init is kept from reading; a signal that is lost ends nothing
   if (process.forked) return;  // init tells of its own only
   if (auto found = processes_.find(process.id); found != processes_.end())
     ++found->second->signals_under_way;
