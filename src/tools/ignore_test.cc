@@ -11,7 +11,7 @@ struct Case {
   std::optional<bool> ignored;
 };
 
-// Each was compared with `git check-ignore`.
+// By gitignore(5).
 TEST(Ignore, says_what_git_says) {
   for (const Case& c : std::vector<Case>{
            {"*.o", "a.o", false, true},
