@@ -26,7 +26,7 @@ class Processes {
   static ToolAnswer write(const ToolCall& call, const std::string& id, session::Program& program);
   static ToolAnswer signal(const ToolCall& call, const std::string& id, session::Program& program);
 
-  Loop& loop_;
+  [[maybe_unused]] Loop& loop_;
   session::Engine& engine_;
   std::map<std::string, std::map<std::string, Program>> programs_;  // by session and id
   std::uint64_t last_ = 0;
