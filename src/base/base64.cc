@@ -18,4 +18,29 @@ std::string to_base64(std::string_view bytes) {
   return text.replace(text.size() - padding, padding, padding, '=');
 }
 
+std::optional<std::string> from_base64(std::string_view text) {
+  auto digit = [](char c) {
+    return c >= 'A' && c <= 'Z'   ? c - 'A'
+           : c >= 'a' && c <= 'z' ? c - 'a' + 26
+           : c >= '0' && c <= '9' ? c - '0' + 52
+           : c == '+'             ? 62
+           : c == '/'             ? 63
+                                  : -1;
+  };
+  while (text.ends_with('=')) text.remove_suffix(1);
+  std::string bytes;
+  bytes.reserve(text.size() * 3 / 4);
+  unsigned group = 0;
+  int bits = 0;
+  for (char c : text) {
+    if (digit(c) < 0) return std::nullopt;
+    group = group << 6 | static_cast<unsigned>(digit(c));
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    bytes.push_back(static_cast<char>(group >> bits & 0xff));
+  }
+  return bytes;
+}
+
 }  // namespace belljar

@@ -5,9 +5,9 @@
 
 #include <cstdlib>
 
+#include "base/base64.h"
 #include "base/file.h"
 #include "cli/session_loop.h"
-#include "session/report.h"
 
 namespace belljar::cli {
 namespace {
@@ -41,7 +41,7 @@ void draw(std::string_view png) {
 }  // namespace
 
 Status ImageFolder::show(std::string_view png) {
-  const std::optional<std::string> bytes = session::from_base64(png);
+  const std::optional<std::string> bytes = from_base64(png);
   if (!bytes || !bytes->starts_with("\x89PNG")) return {};  // the guest says so, and it is none
   if (shows_images()) draw(png);
   if (folder_.empty()) {

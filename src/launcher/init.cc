@@ -310,6 +310,7 @@ void handle_request(Init& init) {
       // -1 everybody.
       if (init.own_pid_namespace && header.id > 1 && header.id <= kLargestPid)
         sys(__NR_kill, -static_cast<long>(header.id), header.value);
+      tell(Kind::group_signaled, header.id, header.value);
       break;
     case Kind::signal:
     case Kind::foreground:

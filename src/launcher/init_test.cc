@@ -183,7 +183,9 @@ TEST_F(Init, signals_for_nobody_are_ignored) {
   EXPECT_EQ(next(), Kind::signaled);
   send(Header{Kind::foreground, 12345, 0, 0});
   send(Header{Kind::signal_group, 1, SIGKILL, 0});
+  EXPECT_EQ(next(), Kind::group_signaled);
   send(Header{Kind::signal_group, static_cast<std::uint32_t>(::getpgrp()), SIGKILL, 0});
+  EXPECT_EQ(next(), Kind::group_signaled);
   pid_t sleeper = start_sleeper();
   send(Header{Kind::signal, 1, 9999, 0});
   EXPECT_EQ(next(), Kind::signaled);

@@ -32,6 +32,7 @@ enum class Kind : std::uint32_t {
   exited,    // value: wait status
   stopped,   // value: the signal
   signaled,  // a request to signal `id` was carried out
+  group_signaled,
 };
 
 struct Header {

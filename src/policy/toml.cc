@@ -105,9 +105,13 @@ class Reader {
       if (key == "profiles") TRY(read_profiles(table));
       if (key == "tasks") TRY(read_tasks(key, table));
       if (key == "net_groups") TRY(read_groups(table));
-      if (key == "session") TRY(read_session(key, table));
+      if (key == "session")
+        TRY(read_own_table<SessionSettings>(key, table, config_.session, find_session_key,
+                                            session_keys()));
       if (key == "permissions") TRY(read_permissions(key, table));
-      if (key == "server") TRY(read_server(key, table));
+      if (key == "server")
+        TRY(read_own_table<ServerSettings>(key, table, config_.server, find_server_key,
+                                           server_keys()));
     }
     TRY(check_groups());
     TRY(check_profiles());
@@ -350,16 +354,22 @@ class Reader {
     return {};
   }
 
-  Status read_session(const toml::key& name, const toml::table& table) {
-    config_.session.position = position_of(name);
-    SessionSettings scratch;
+  // The tables that are not policies: [session] and [server].
+  template <class Settings, class Section, class Find, class Key>
+  Status read_own_table(const toml::key& name, const toml::table& table, Section& section,
+                        Find find, std::span<const Key> keys) {
+    section.position = position_of(name);
+    Settings scratch;
     for (auto&& [at, node] : table) {
-      const SessionKey* key = find_session_key(at);
-      if (key == nullptr) return unknown_session_key(at);
-      std::vector<std::string>& texts = config_.session.values[std::string(at.str())];
+      const Key* key = find(at);
+      if (key == nullptr) return unknown_key_of(name, at, keys);
+      std::vector<std::string>& texts = section.values[std::string(at.str())];
       const bool is_number = key->kind == Kind::count || key->kind == Kind::duration;
       if (const auto* integer = node.as_integer(); integer != nullptr && is_number)
         texts.push_back(std::to_string(integer->get()));
+      else if (const auto* boolean = node.as_boolean();
+               boolean != nullptr && key->kind == Kind::flag)
+        texts.emplace_back(boolean->get() ? "true" : "false");
       else
         for (Text& text : TRY(strings_in(at, node, expected(key->kind))))
           texts.push_back(std::move(text.text));
@@ -367,6 +377,16 @@ class Reader {
         return wrong(position_of(node), status.error().what, status.error().hint);
     }
     return {};
+  }
+
+  template <class Key>
+  std::unexpected<Error> unknown_key_of(const toml::key& table, const toml::key& key,
+                                        std::span<const Key> keys) const {
+    std::vector<std::string_view> names;
+    for (const Key& known : keys) names.push_back(known.name);
+    return wrong(position_of(key),
+                 "unknown key " + quoted(key) + " in [" + std::string(table.str()) + "]",
+                 did_you_mean(key, names, "belljar config schema lists them all"));
   }
 
   // A tool's permission, or a table of patterns, of which the last that matches decides:
@@ -403,40 +423,6 @@ class Reader {
     if (known) return *known;
     return wrong(position_of(node),
                  std::string(tool.str()) + ": must be auto, ask or deny, or a table of patterns");
-  }
-
-  std::unexpected<Error> unknown_session_key(const toml::key& key) const {
-    std::vector<std::string_view> names;
-    for (const SessionKey& known : session_keys()) names.push_back(known.name);
-    return wrong(position_of(key), "unknown key " + quoted(key) + " in [session]",
-                 did_you_mean(key, names, "belljar config schema lists them all"));
-  }
-
-  Status read_server(const toml::key& name, const toml::table& table) {
-    config_.server.position = position_of(name);
-    ServerSettings scratch;
-    for (auto&& [at, node] : table) {
-      const ServerKey* key = find_server_key(at);
-      if (key == nullptr) return unknown_server_key(at);
-      std::vector<std::string>& texts = config_.server.values[std::string(at.str())];
-      if (const auto* integer = node.as_integer(); integer != nullptr && key->kind != Kind::names)
-        texts.push_back(std::to_string(integer->get()));
-      else if (const auto* boolean = node.as_boolean(); boolean != nullptr)
-        texts.emplace_back(boolean->get() ? "true" : "false");
-      else
-        for (Text& text : TRY(strings_in(at, node, expected(key->kind))))
-          texts.push_back(std::move(text.text));
-      if (Status status = set(scratch, *key, texts, source_.origin); !status)
-        return wrong(position_of(node), status.error().what, status.error().hint);
-    }
-    return {};
-  }
-
-  std::unexpected<Error> unknown_server_key(const toml::key& key) const {
-    std::vector<std::string_view> names;
-    for (const ServerKey& known : server_keys()) names.push_back(known.name);
-    return wrong(position_of(key), "unknown key " + quoted(key) + " in [server]",
-                 did_you_mean(key, names, "belljar config schema lists them all"));
   }
 
   // ---- names that stand for something ----

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <deque>
 
+#include "base/base64.h"
 #include "server/secret.h"
-#include "session/report.h"
 
 namespace belljar::server {
 namespace {
@@ -55,7 +55,7 @@ std::string header_text(const std::string& value) {
   if (!value.starts_with(kBegin) || !value.ends_with(kEnd)) return value;
   const std::string_view coded =
       std::string_view(value).substr(kBegin.size(), value.size() - kBegin.size() - kEnd.size());
-  return session::from_base64(coded).value_or(value);
+  return from_base64(coded).value_or(value);
 }
 
 // What a proxy goes by must be what we go by.

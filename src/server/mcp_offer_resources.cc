@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
+#include "base/base64.h"
 #include "base/syscall.h"
 #include "base/utf8.h"
 #include "server/mcp_offer.h"
 #include "server/session_files.h"
-#include "session/report.h"
 
 namespace belljar::server {
 namespace {
@@ -101,7 +101,7 @@ json::object file_contents(const std::string& uri, const std::string& path, std:
   if (text)
     one["text"] = bytes;
   else
-    one["blob"] = session::base64(bytes);
+    one["blob"] = to_base64(bytes);
   return contents(std::move(one));
 }
 

@@ -80,8 +80,7 @@ void AsyncJar::signal(const Process& process, int signal) {
   if (ended_ || process.ended()) return;
   const Status sent =
       process.forked ? jar_.signal_group(process.pid, signal) : jar_.signal(process.id, signal);
-  if (!sent) return end();     // init is kept from reading; a signal that is lost ends nothing
-  if (process.forked) return;  // init tells of its own only
+  if (!sent) return end();  // init is kept from reading; a signal that is lost ends nothing
   if (auto found = processes_.find(process.id); found != processes_.end())
     ++found->second->signals_under_way;
 }
@@ -169,11 +168,16 @@ void AsyncJar::continue_stopped(Process& process) {
 
 void AsyncJar::act_on(const launcher::Event& event) {
   auto found = processes_.find(event.id);
+  if (event.kind == Kind::group_signaled)  // init knows the number, not the id, of one that joined
+    found = std::ranges::find_if(processes_, [&](const auto& entry) {
+      return entry.second->forked && entry.second->pid == static_cast<pid_t>(event.id);
+    });
   if (found == processes_.end()) return;
   const std::shared_ptr<Process> process = found->second;
   if (event.kind == Kind::started) process->pid = static_cast<pid_t>(event.value);
   if (event.kind == Kind::stopped) process->stopped = true;
-  if (event.kind == Kind::signaled) --process->signals_under_way;
+  if (event.kind == Kind::signaled || event.kind == Kind::group_signaled)
+    --process->signals_under_way;
   if (event.kind == Kind::exited) process->status = static_cast<int>(event.value);
   if (event.kind == Kind::failed) process->exec_error = static_cast<int>(event.value);
   if (process->ended()) processes_.erase(found);

@@ -300,14 +300,16 @@ class Worker:
         frame = {"op": "display", "id": self.call_id, "data": data}
         if not self.running or get_ident() != self.thread:  # no handler of the guest's can come between
             return self.send(frame)
-        self.critical = True
+        # A handler that displays may come while handlers are parked or put back for another display.
+        before, self.critical, taken = self.critical, True, []
         try:
-            self.park()
+            self.park(taken)
             self.send(frame)
         finally:
-            self.unpark()
-            self.critical = False
-        self.deliver()
+            self.unpark(taken)
+            self.critical = before
+        if not before:
+            self.deliver()
 
     # ------------------------------------------------------------ signals
     #
@@ -326,7 +328,7 @@ class Worker:
             self.waiting = False
             self.shielded(number)
             self.waiting = True
-        else:
+        elif number not in self.deferred:
             self.deferred.append(number)
 
     def shielded(self, number):
@@ -336,28 +338,34 @@ class Worker:
             self.complain(error)
         if getpid() != self.pid:
             _exit(0)
-        self.park()  # it may have set others
+        self.park([])  # it may have set others
 
-    def park(self):
+    def park(self, taken):
+        """Adds the numbers of those it took to `taken`. A handler not yet parked may come between any two steps,
+        park and unpark for a display of its own, set others, or raise."""
         for number in range(1, NSIG):
             handler = getsignal(number)
             if handler is not self.handler and (callable(handler) or number == SIGINT):
+                taken.append(number)
                 self.parked[number] = handler
-                signal(number, self.handler)
+                self.parked[number] = signal(number, self.handler)
 
-    def unpark(self):
-        parked, self.parked = self.parked, {}
-        for number, handler in parked.items():
-            if handler is not None:  # None was not set by Python, and cannot be
+    def unpark(self, taken):
+        for number in taken:
+            handler = self.parked.pop(number, None)
+            if handler is None:  # was not set by Python, and cannot be
+                continue
+            if number == SIGINT and self.interrupted:
+                self.interrupted = False
+                self.deferred.append(SIGINT)
+            if getsignal(number) is self.handler:
                 signal(number, handler)
-        if self.interrupted and parked.get(SIGINT) is not None:
-            self.interrupted = False
-            self.deferred.append(SIGINT)
 
     def deliver(self):
         """What came for the guest while its handlers were parked."""
-        while self.deferred:
-            raise_signal(self.deferred.pop(0))
+        for _ in range(len(self.deferred)):
+            if self.deferred:
+                raise_signal(self.deferred.pop(0))
         self.check_interrupt()
 
     def check_interrupt(self):
@@ -430,7 +438,7 @@ class Worker:
         MODULES["__main__"] = self.main
         self.names.setdefault("__builtins__", builtins)
         self.names.setdefault("__name__", "__main__")
-        self.unpark()
+        self.unpark(list(self.parked))
         self.deliver()
 
     def attempt(self, code, name):
@@ -450,8 +458,9 @@ class Worker:
                 setprofile(None)
                 if getrecursionlimit() < RECURSION:
                     setrecursionlimit(RECURSION)
-                self.running, self.inside, self.critical, self.interrupted = False, 0, False, False
-                self.park()
+                self.inside, self.critical = 0, False
+                self.park([])
+                self.running, self.interrupted = False, False
                 return
             except BaseException:
                 continue
@@ -581,7 +590,7 @@ class Worker:
             self.set_streams()
             self.restore_descriptors()  # a stream of the guest's that has just gone may have closed them
         self.flush()
-        self.park()  # what describing and flushing may have set
+        self.park([])  # what describing and flushing may have set
 
     def restore_descriptors(self):
         for number, fd in enumerate(self.standard):

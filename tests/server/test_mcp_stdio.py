@@ -173,9 +173,10 @@ def test_output_comes_as_progress_while_it_runs(client):
 def test_processes_run_beside_the_calls(client):
     started = client.tool("process_start", arguments=["sh", "-c", "read line; echo got $line; read line"])
     process = started["structuredContent"]["process"]
-    client.tool("process_write", process=process, text="hello\n")
+    # An answer has what came since the last one, this one too.
+    state = client.tool("process_write", process=process, text="hello\n")["structuredContent"]
     deadline = time.monotonic() + 20
-    out = ""
+    out = state["stdout"]
     while "got hello" not in out and time.monotonic() < deadline:
         state = client.tool("process_poll", process=process, wait_ms=100)["structuredContent"]
         out += state["stdout"]

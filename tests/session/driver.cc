@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 #include <iostream>
 
+#include "base/base64.h"
 #include "base/syscall.h"
 #include "policy/profiles.h"
 #include "session/engine.h"
@@ -73,7 +74,7 @@ OnOutput listener(const json::object& request) {
   return [id = request.at("id")](OutputStream stream, std::string_view bytes) {
     print({{"id", id},
            {"stream", stream == OutputStream::out ? "stdout" : "stderr"},
-           {"bytes", session::base64(bytes)}});
+           {"bytes", to_base64(bytes)}});
   };
 }
 

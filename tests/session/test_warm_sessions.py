@@ -56,6 +56,13 @@ def test_state_lasts_and_a_timeout_keeps_it(box):
     assert box.value("x") == "7"
 
 
+def test_an_interrupt_at_the_end_of_a_call_does_not_reach_the_next(box):
+    """A call that ends at its time limit, so that the interrupt and the answer cross."""
+    for n in range(100):
+        box.python(f"import time; time.sleep({0.018 + n % 20 / 5000})", timeout_ms=20)
+        assert box.python("sum(range(20000))").status == "success"
+
+
 def test_one_that_does_not_stop_is_killed_and_replaced_by_a_warm_one(box):
     code = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: time.sleep(1)"
     answer = box.python(code, timeout_ms=300)
