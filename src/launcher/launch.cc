@@ -231,7 +231,8 @@ Status Jar::wait_until_ready(const Plan& plan, int error_fd, BrokerParts parts) 
   const News news{error_fd, control_.get(), init_pidfd_.get()};
   if (plan.watchdog) {
     TRY(wait_for_child(news));
-    watchdog_ = TRY(Watchdog::receive(news.control_fd, plan.outside_proc ? init_ : 0));
+    watchdog_ = std::make_shared<Watchdog>(
+        TRY(Watchdog::receive(news.control_fd, plan.outside_proc ? init_ : 0)));
   }
   if (plan.role == Role::joinable && plan.landlock) {
     TRY(wait_for_child(news));
@@ -416,20 +417,27 @@ Result<std::optional<Event>> Jar::next_event() {
 
 bool Jar::has_ended() const { return hung_up_ || init_ < 0 || is_readable(init_pidfd_.get()); }
 
-rusage Jar::end() {
-  rusage used{};
-  if (init_ < 0) return used;
+bool Jar::ended_within(int wait_ms) const {
+  pollfd ended{.fd = init_pidfd_.get(), .events = POLLIN, .revents = 0};
+  return retry([&] { return ::poll(&ended, 1, wait_ms); }) > 0;
+}
+
+bool Jar::kill(int wait_ms) {
+  if (init_ < 0) return true;
   // The end of its socket makes init end (shutdown, since a fork of the caller's may
   // hold a copy); in a pid namespace there is no need to wait until it has noticed.
   // By pidfd: a caller that reaps all its children may have freed the number.
-  auto ended_within = [&](int timeout_ms) {
-    pollfd ended{.fd = init_pidfd_.get(), .events = POLLIN, .revents = 0};
-    return retry([&] { return ::poll(&ended, 1, timeout_ms); }) > 0;
-  };
-  ::shutdown(control_.get(), SHUT_RDWR);
+  if (control_) ::shutdown(control_.get(), SHUT_RDWR);
   control_.reset();
   group_.kill();
-  if (pid_namespace_ || !ended_within(kEndMs))
+  if (pid_namespace_) ::syscall(SYS_pidfd_send_signal, init_pidfd_.get(), SIGKILL, nullptr, 0);
+  return ended_within(wait_ms);
+}
+
+rusage Jar::end() {
+  rusage used{};
+  if (init_ < 0) return used;
+  if (!kill(pid_namespace_ ? 0 : kEndMs))
     ::syscall(SYS_pidfd_send_signal, init_pidfd_.get(), SIGKILL, nullptr, 0);
   // Its end is the end of everything in its pid namespace, and the kernel waits
   // for that. ECHILD: the caller has reaped it, and what was used is not known.

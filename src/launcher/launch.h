@@ -88,10 +88,13 @@ class Jar {
   int ruleset_fd() const { return ruleset_.get(); }
   std::optional<uid_t> uid() const;
   const PhaseClock& phases() const { return *phases_; }
-  std::optional<Watchdog>& watchdog() { return watchdog_; }
+  const std::shared_ptr<Watchdog>& watchdog() { return watchdog_; }
   broker::Broker* broker() { return broker_.get(); }
-  bool has_watchdog() const { return watchdog_.has_value(); }
+  bool has_watchdog() const { return watchdog_ != nullptr; }
 
+  // Makes everything inside end; true when it has within that time. Then, or to wait for the
+  // rest of it, end().
+  bool kill(int wait_ms);
   // Ends everything inside and returns what it used.
   rusage end();
   // After the end, when nothing more is asked about its cgroup.
@@ -103,6 +106,7 @@ class Jar {
                 const Beneath* beneath);
   Status wait_until_ready(const Plan& plan, int error_fd, BrokerParts parts);
   Status send(protocol::Kind kind, std::uint32_t id, std::uint32_t value);
+  bool ended_within(int wait_ms) const;
 
   std::vector<std::string> environment_;
   std::string workdir_;
@@ -113,7 +117,7 @@ class Jar {
   std::shared_ptr<const void> above_;  // the jar beneath which this one was born
   cgroup::Group group_;
   std::unique_ptr<PhaseClock> phases_;
-  std::optional<Watchdog> watchdog_;
+  std::shared_ptr<Watchdog> watchdog_;
   std::unique_ptr<broker::Broker> broker_;
   bool pid_namespace_ = false;
   bool other_uid_ = false;  // than the caller's

@@ -13,6 +13,11 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
+// Between two looks, however long they take.
+constexpr milliseconds kLongestRest{1000};
+// A sum of a jar's memory that takes no longer may be made on an event loop.
+constexpr milliseconds kQuick{20};
+
 const char* limit_behind(Reason reason) {
   switch (reason) {
     case Reason::timeout:
@@ -51,12 +56,48 @@ microseconds LimitWatch::count(Jar& jar) {
 
 std::optional<Reason> LimitWatch::look(Jar& jar) {
   const std::optional<milliseconds> wait = every(jar);
-  if (!wait || Clock::now() - looked_ < *wait) return std::nullopt;
-  looked_ = Clock::now();
-  Watchdog* watchdog = jar.watchdog() ? &*jar.watchdog() : nullptr;
-  if (watchdog != nullptr && limits_.memory_mb) {
+  const Clock::time_point began = Clock::now();
+  if (!wait || began < next_look_) return std::nullopt;
+  const std::optional<Reason> passed = look_now(jar);
+  // A guest can make it long, and who looks has other things to do.
+  const Clock::duration rest = std::min<Clock::duration>((Clock::now() - began) * 10, kLongestRest);
+  next_look_ = Clock::now() + std::max<Clock::duration>(*wait, rest);
+  return passed;
+}
+
+// Nothing: it is not known yet.
+std::optional<std::uint64_t> LimitWatch::memory_bytes(Jar& jar, std::uint64_t limit) {
+  if (!elsewhere_) return jar.watchdog()->memory_bytes(limit);
+  std::optional<std::uint64_t> bytes;
+  if (next_memory_ && next_memory_->done) {
+    last_memory_ = std::move(next_memory_);
+    bytes = last_memory_->bytes;
+  }
+  if (next_memory_) return bytes;
+  next_memory_ = std::make_shared<MemoryLook>();
+  elsewhere_([look = next_memory_, watchdog = jar.watchdog(), limit] {
+    const Clock::time_point began = Clock::now();
+    look->bytes = watchdog->memory_bytes(limit);
+    look->took = Clock::now() - began;
+    look->done = true;
+  });
+  return bytes;
+}
+
+std::uint64_t LimitWatch::memory_kb(Jar& jar) const {
+  if (!jar.has_watchdog()) return jar.group().memory_kb().value_or(0);
+  const MemoryLook* known = last_memory_.get();
+  // One thread at a time may ask the watchdog for it.
+  const bool is_asked = next_memory_ && !next_memory_->done;
+  if (is_asked || (known != nullptr && known->took > kQuick))
+    return known != nullptr ? known->bytes / 1024 : 0;
+  return jar.watchdog()->memory_bytes(0) / 1024;
+}
+
+std::optional<Reason> LimitWatch::look_now(Jar& jar) {
+  if (jar.has_watchdog() && limits_.memory_mb) {
     const std::uint64_t limit = *limits_.memory_mb << 20;
-    const std::uint64_t used = watchdog->memory_bytes(limit);
+    const std::uint64_t used = memory_bytes(jar, limit).value_or(0);
     peak_memory_kb_ = std::max(peak_memory_kb_, std::min(used, limit) / 1024);
     if (used > limit) return Reason::out_of_memory;
   }

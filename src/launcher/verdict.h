@@ -1,7 +1,10 @@
 // What the limits say about a jar that runs, and what its end means.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <optional>
 
 #include "launcher/launch.h"
@@ -15,7 +18,12 @@ inline constexpr std::chrono::milliseconds kGrace{2000};
 // sums; and CPU time also where a cgroup counts it, since it has no limit for that.
 class LimitWatch {
  public:
-  explicit LimitWatch(const Limits& limits) : limits_(limits) {}
+  // Does work on another thread.
+  using Elsewhere = std::function<void(std::function<void()> work)>;
+  // A guest can make the sum of its memory take seconds. Who has other jars to see to has it
+  // made elsewhere, and hears of it at the next look.
+  explicit LimitWatch(const Limits& limits, Elsewhere elsewhere = {})
+      : limits_(limits), elsewhere_(std::move(elsewhere)) {}
   // How long to wait for the next look; nothing if none is needed.
   std::optional<std::chrono::milliseconds> every(const Jar& jar) const;
   // The limit that was passed, if one was.
@@ -26,16 +34,31 @@ class LimitWatch {
   // CPU time at the last look.
   std::chrono::microseconds cpu_seen() const { return cpu_last_; }
   std::uint64_t peak_memory_kb() const { return peak_memory_kb_; }
+  // Now; or at the last look, if it takes long.
+  std::uint64_t memory_kb(Jar& jar) const;
   // The guest had as many processes and threads as it may, since CPU time was renewed, as
   // far as it was looked at.
   bool procs_were_full() const { return procs_were_full_; }
 
  private:
+  // One sum of the watchdog's.
+  struct MemoryLook {
+    std::uint64_t bytes = 0;
+    std::chrono::steady_clock::duration took{};
+    std::atomic<bool> done = false;
+  };
+
   std::chrono::microseconds count(Jar& jar);
+  std::optional<Reason> look_now(Jar& jar);
+  std::optional<std::uint64_t> memory_bytes(Jar& jar, std::uint64_t limit);
 
   Limits limits_;
+  Elsewhere elsewhere_;
+  std::shared_ptr<MemoryLook> last_memory_;  // the newest that is done
+  std::shared_ptr<MemoryLook> next_memory_;  // under way elsewhere
   // Not at once: a guest that has just begun has used nothing.
-  std::chrono::steady_clock::time_point looked_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point next_look_ =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
   std::uint64_t peak_memory_kb_ = 0;
   bool cpu_limit_passed_ = false;  // at the last look
   std::chrono::microseconds cpu_before_{};

@@ -52,7 +52,8 @@ class Watchdog {
 
   std::vector<std::string> processes() const;
   void add_descendants(const std::string& pid, std::vector<std::string>& pids) const;
-  std::uint64_t kept_by_the_kernel() const;
+  std::uint64_t sum_of_memory(std::uint64_t limit);
+  std::uint64_t kept_by_the_kernel();
   std::uint64_t page_tables(const std::vector<std::string>& pids) const;
   std::uint64_t shared_mappings(const std::vector<std::string>& pids);
   Ticks ticks_of(const std::string& pid) const;
@@ -66,6 +67,7 @@ class Watchdog {
   Fd queues_;
   Fd semaphores_;
 
+  std::size_t text_left_ = 0;                            // that may be read at this look
   std::map<std::uint64_t, std::uint64_t> shared_sizes_;  // by inode, the largest seen
   std::uint64_t shared_bytes_ = 0;                       // their sum at the last look
   std::uint64_t mapped_then_ = 0;                        // all address space at that time

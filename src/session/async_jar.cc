@@ -20,6 +20,9 @@ constexpr milliseconds kIdleTick{1000};
 // Reading what a jar used is a quarter of a small call's time. What a shorter one used is
 // charged to nobody, or at the next look to whoever runs then.
 constexpr milliseconds kWorthCounting{5};
+// Everything inside has been killed, and is mostly gone within a few; but of a guest with
+// millions of mappings the kernel has seconds to clear up.
+constexpr int kEndTimeMs = 50;
 // A fork takes a few; with five hundred guests at work on two cores it took twenty seconds.
 constexpr milliseconds kJoinTime{60'000};
 // A guest of the jar can stop a fork that is on its way, and it is looked after so often.
@@ -37,21 +40,24 @@ Result<Fd> another(int fd) {
 
 }  // namespace
 
-AsyncJar::AsyncJar(Loop& loop, launcher::Started started)
+AsyncJar::AsyncJar(Loop& loop, Asides asides, launcher::Started started)
     : loop_(loop),
+      ending_(asides.ending),
       plan_(std::move(started.plan)),
       jar_(std::move(started.jar)),
-      watch_(plan_.policy.limits),
+      watch_(
+          plan_.policy.limits,
+          [&aside = asides.watching](std::function<void()> work) { aside.begin(std::move(work)); }),
       control_(loop),
       pidfd_(loop),
       tick_(loop) {}
 
-Result<std::shared_ptr<AsyncJar>> AsyncJar::start(Loop& loop, const Policy& policy,
+Result<std::shared_ptr<AsyncJar>> AsyncJar::start(Loop& loop, Asides asides, const Policy& policy,
                                                   const Caller& caller, Host& host,
                                                   const launcher::Origin& origin) {
   launcher::Started started = TRY(launcher::start(
       policy, caller, host, nullptr, [](const Plan&) -> Status { return {}; }, {}, origin));
-  std::shared_ptr<AsyncJar> jar(new AsyncJar(loop, std::move(started)));
+  std::shared_ptr<AsyncJar> jar(new AsyncJar(loop, asides, std::move(started)));
   // A guest can keep init from reading, and nobody may wait for that.
   if (::fcntl(jar->jar_.control_fd(), F_SETFL, O_NONBLOCK) < 0) return fail("watch a jar", errno);
   jar->control_.assign(TRY(another(jar->jar_.control_fd())).release());
@@ -250,22 +256,36 @@ void AsyncJar::end_call() {
   out_of_cpu_ = false;
 }
 
-std::uint64_t AsyncJar::memory_kb() {
-  if (ended_) return 0;
-  if (jar_.has_watchdog()) return jar_.watchdog()->memory_bytes(0) / 1024;
-  return jar_.group().memory_kb().value_or(0);
-}
+std::uint64_t AsyncJar::memory_kb() { return ended_ ? 0 : watch_.memory_kb(jar_); }
 
 void AsyncJar::end() { end_for(std::nullopt); }
+
+std::function<void()> AsyncJar::wait_for_the_rest() const {
+  return [rest = rest_] {
+    if (rest.valid()) rest.wait();
+  };
+}
 
 void AsyncJar::end_for(std::optional<Reason> reason) {
   if (ended_) return;
   ended_ = true;
   ended_by_ = reason;
   procs_were_full_ = watch_.procs_were_full();
-  jar_.end();
+  const bool has_gone = jar_.kill(kEndTimeMs);
   if (!ended_by_ && jar_.group().out_of_memory()) ended_by_ = Reason::out_of_memory;
-  jar_.release_group();
+  if (has_gone) {
+    jar_.end();
+    jar_.release_group();
+  } else {
+    std::promise<void> gone;
+    rest_ = gone.get_future().share();
+    ending_.begin([jar = std::move(jar_), gone = std::move(gone)]() mutable {
+      {
+        launcher::Jar ending = std::move(jar);
+      }  // ends and goes here
+      gone.set_value();
+    });
+  }
   boost::system::error_code ignored;  // closing cannot fail in a way that matters
   control_.close(ignored);
   pidfd_.close(ignored);

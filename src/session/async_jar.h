@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "base/loop.h"
 #include "launcher/start.h"
 #include "launcher/verdict.h"
+#include "session/aside.h"
 #include "session/warm.h"
 
 namespace belljar::session {
@@ -58,8 +60,13 @@ class Stops {
 
 class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
  public:
+  // Where it does what a guest can make long.
+  struct Asides {
+    Aside& watching;
+    Aside& ending;
+  };
   // Blocks for the milliseconds that a launch takes.
-  static Result<std::shared_ptr<AsyncJar>> start(Loop& loop, const Policy& policy,
+  static Result<std::shared_ptr<AsyncJar>> start(Loop& loop, Asides asides, const Policy& policy,
                                                  const Caller& caller, Host& host,
                                                  const launcher::Origin& origin = {});
   AsyncJar(const AsyncJar&) = delete;
@@ -88,6 +95,8 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
   std::optional<Reason> ended_by() const { return ended_by_; }
   // Ends everything inside.
   void end();
+  // Waits for what may be left of it after its end; not for the loop.
+  std::function<void()> wait_for_the_rest() const;
 
   // A call begins or ends: CPU time counts anew. Between calls limits are looked at less often.
   void begin_call();
@@ -105,7 +114,7 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
  private:
   static constexpr std::uint32_t kFirstFork = 1U << 31;  // init counts from 1
 
-  AsyncJar(Loop& loop, launcher::Started started);
+  AsyncJar(Loop& loop, Asides asides, launcher::Started started);
   static Async<void> hear(std::shared_ptr<AsyncJar> self);
   static Async<void> watch_end(std::shared_ptr<AsyncJar> self);
   static Async<void> watch_limits(std::shared_ptr<AsyncJar> self);
@@ -115,6 +124,7 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
   void end_for(std::optional<Reason> reason);
 
   Loop& loop_;
+  Aside& ending_;
   Plan plan_;
   launcher::Jar jar_;
   launcher::LimitWatch watch_;
@@ -130,6 +140,7 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
   bool pids_limit_hit_ = false;  // before this call
   bool ended_ = false;
   std::optional<Reason> ended_by_;
+  std::shared_future<void> rest_;  // valid: the jar was still ending when it was let go
 };
 
 }  // namespace belljar::session

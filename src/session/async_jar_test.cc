@@ -18,7 +18,8 @@ class OneJar : public testing::Test {
   void SetUp() override {
     Policy policy = *profile("developer");
     policy.files.workdir = testing::TempDir();
-    Result<std::shared_ptr<AsyncJar>> jar = AsyncJar::start(loop_, policy, this_process(), host_);
+    Result<std::shared_ptr<AsyncJar>> jar =
+        AsyncJar::start(loop_, {aside_, aside_}, policy, this_process(), host_);
     ASSERT_TRUE(jar) << jar.error().message();
     jar_ = std::move(*jar);
     null_ = open_path("/dev/null", O_RDWR).value();
@@ -43,6 +44,7 @@ class OneJar : public testing::Test {
   }
 
   Loop loop_;
+  Aside aside_;
   Host host_ = assume_host();
   std::shared_ptr<AsyncJar> jar_;
   Fd null_;

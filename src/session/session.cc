@@ -112,7 +112,12 @@ Result<std::shared_ptr<Session>> Session::make(std::shared_ptr<Common> common, s
 
 Session::~Session() {
   end();
-  common_->removing.begin([folder = std::move(folder_)] { remove_tree(folder); });
+  std::function<void()> wait = [] {};
+  if (jar_ != nullptr) wait = jar_->wait_for_the_rest();
+  common_->removing.begin([folder = std::move(folder_), wait = std::move(wait)] {
+    wait();
+    remove_tree(folder);
+  });
 }
 
 void Session::end() {
@@ -157,12 +162,14 @@ Status Session::start_jar() {
   warm_ = common_->warm.find(plain_policy_);
   if (warm_ != nullptr) {
     Result<std::shared_ptr<AsyncJar>> joinable =
-        AsyncJar::start(common_->loop, policy_, common_->caller, common_->host, warm_->origin());
+        AsyncJar::start(common_->loop, {common_->watching, common_->removing}, policy_,
+                        common_->caller, common_->host, warm_->origin());
     if (joinable) jar_ = std::move(*joinable);
     if (!joinable) warm_ = nullptr;
   }
   if (warm_ == nullptr)
-    jar_ = TRY(AsyncJar::start(common_->loop, policy_, common_->caller, common_->host));
+    jar_ = TRY(AsyncJar::start(common_->loop, {common_->watching, common_->removing}, policy_,
+                               common_->caller, common_->host));
   sight_ = Sight(jar_->plan().layout, workdir_.get(), jar_->uid());
   return {};
 }

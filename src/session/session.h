@@ -30,6 +30,7 @@ struct Common {
   Aside aside{};     // what a call waits for
   Aside starting{};  // interpreters that take their time
   Aside removing{};  // trees as large as guests made them
+  Aside watching{};  // what guests can make long
   WarmStarts warm{loop, starting, caller, host, settings};
 };
 

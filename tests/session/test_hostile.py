@@ -172,6 +172,23 @@ for begin in itertools.product(range(16), repeat=5):
     if len(keys) == count: break
 body = ('{' + ','.join('"%s":0' % key for key in keys) + '}').encode()
 """
+# Twenty processes with as many mappings as the kernel lets them have, and an address space that changes.
+MAPPINGS = """
+import mmap
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+def area(size): return libc.mmap(None, ctypes.c_size_t(size), 0, 0x4022, -1, 0)
+for _ in range(20):
+    if os.fork() == 0:
+        begin = area(140_000 * 4096)
+        for page in range(0, 128_000, 2): libc.mprotect(ctypes.c_void_p(begin + page * 4096), 4096, 1)
+        while True: time.sleep(1)
+while True:
+    large = area(1 << 40)
+    time.sleep(0.06)
+    libc.munmap(ctypes.c_void_p(large), ctypes.c_size_t(1 << 40))
+    time.sleep(0.06)
+"""
 SIBLING = """
 clone = 56 if os.uname().machine == 'x86_64' else 220
 if ctypes.CDLL(None).syscall(clone, 0x8000 | 17, 0, 0, 0, 0) == 0: os._exit(0)  # CLONE_PARENT
@@ -207,6 +224,7 @@ PYTHON = [
     Attack("display-with-many-keys", f"data = frame(dict(op='display', id={N}, data={{str(i): '' for i in range(1_000_000)}}))\nwhile True: send(data)", once=True),
     Attack("keys-of-one-hash", COLLIDE + "data = frame(body)\nwhile True: send(data)", time_ms=4000 * SLOWER, once=True),
     Attack("a-child-of-the-workers-parent", SIBLING, once=True),
+    Attack("more-mappings-than-can-be-counted", MAPPINGS, time_ms=4000 * SLOWER),
     Attack("same-key-again-and-again", f"send(frame(b'{{\"op\":\"display\",\"id\":{N},' + b'\"data\":{{}},' * 1_000_000 + b'\"x\":1}}'))", once=True),
     Attack("images-that-are-none", f"send(frame(dict(op='display', id={N}, data={{'image/png': '<not base64>\\0'}})))", once=True),
     # -- the socket
