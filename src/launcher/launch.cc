@@ -34,13 +34,6 @@ using protocol::Kind;
 // What fits into a socket's buffer without init reading it.
 constexpr std::size_t kSendAhead = 64 << 10;
 
-// How long an init without a pid namespace has to end what it started.
-constexpr int kEndMs = 2000;
-
-// How long the kernel has to end a jar. It takes longer where a guest's call cannot be
-// interrupted, as on a file system that does not answer.
-constexpr int kKillMs = 5000;
-
 // The child must not run a handler of the caller's in the memory they share.
 class SignalsBlocked {
  public:
@@ -340,122 +333,6 @@ Status Jar::launch(const Plan& plan, const Command* first, const broker::OnEvent
   phases_->mark("init");
   if (!request.empty()) TRY(send_all(control_.get(), request, stdio.fds()));
   return {};
-}
-
-Jar::Jar(Jar&& other) noexcept { *this = std::move(other); }
-
-Jar& Jar::operator=(Jar&& other) noexcept {
-  std::swap(environment_, other.environment_);
-  std::swap(workdir_, other.workdir_);
-  std::swap(control_, other.control_);
-  std::swap(init_, other.init_);
-  std::swap(init_pidfd_, other.init_pidfd_);
-  std::swap(ruleset_, other.ruleset_);
-  std::swap(above_, other.above_);
-  std::swap(group_, other.group_);
-  std::swap(phases_, other.phases_);
-  std::swap(watchdog_, other.watchdog_);
-  std::swap(pid_namespace_, other.pid_namespace_);
-  std::swap(other_uid_, other.other_uid_);
-  std::swap(broker_, other.broker_);
-  std::swap(hung_up_, other.hung_up_);
-  std::swap(next_id_, other.next_id_);
-  return *this;
-}
-
-Jar::~Jar() { end(); }
-
-Result<std::uint32_t> Jar::spawn(const Command& command) {
-  const std::uint32_t id = next_id_++;
-  const GuestStdio stdio = TRY(GuestStdio::of(command));
-  if (other_uid_) let_guest_reopen(stdio.fds());
-  std::string request = TRY(encode_spawn(command, id, workdir_, environment_));
-  TRY(send_all(control_.get(), request, stdio.fds()));
-  return id;
-}
-
-Status Jar::send(Kind kind, std::uint32_t id, std::uint32_t value) {
-  const protocol::Header header{kind, id, value, 0};
-  Status sent = send_all(control_.get(), {reinterpret_cast<const char*>(&header), sizeof header});
-  if (!sent && sent.error().err == EPIPE) return {};  // it has just ended; next_event tells
-  return sent;
-}
-
-Status Jar::signal(std::uint32_t id, int signal) {
-  return send(Kind::signal, id, static_cast<std::uint32_t>(signal));
-}
-
-Status Jar::signal_all(int signal) {
-  return send(Kind::signal_all, 0, static_cast<std::uint32_t>(signal));
-}
-
-Status Jar::signal_group(pid_t group, int signal) {
-  return send(Kind::signal_group, static_cast<std::uint32_t>(group),
-              static_cast<std::uint32_t>(signal));
-}
-
-std::optional<uid_t> Jar::uid() const {
-  if (!other_uid_) return std::nullopt;
-  return identity::kFirstJarUid + static_cast<uid_t>(init_);
-}
-
-Status Jar::foreground(std::uint32_t id) { return send(Kind::foreground, id, 0); }
-
-Result<std::optional<Event>> Jar::next_event() {
-  protocol::Header header{};
-  // A header is written at once, so a part of one is not init's.
-  ssize_t n = retry([&] { return ::recv(control_.get(), &header, sizeof header, MSG_DONTWAIT); });
-  if (n < 0 && errno == EAGAIN) return std::nullopt;
-  if (n == 0 || (n < 0 && errno == ECONNRESET)) {
-    hung_up_ = true;
-    return std::nullopt;
-  }
-  if (n < 0) return fail("read from init", errno);
-  if (n != sizeof header) return fail("read from init", EPROTO);
-  return Event{header.kind, header.id, header.value};
-}
-
-bool Jar::has_ended() const { return hung_up_ || init_ < 0 || is_readable(init_pidfd_.get()); }
-
-bool Jar::ended_within(int wait_ms) const {
-  pollfd ended{.fd = init_pidfd_.get(), .events = POLLIN, .revents = 0};
-  return retry([&] { return ::poll(&ended, 1, wait_ms); }) > 0;
-}
-
-bool Jar::kill(int wait_ms) {
-  if (init_ < 0) return true;
-  // The end of its socket makes init end (shutdown, since a fork of the caller's may
-  // hold a copy); in a pid namespace there is no need to wait until it has noticed.
-  // By pidfd: a caller that reaps all its children may have freed the number.
-  if (control_) ::shutdown(control_.get(), SHUT_RDWR);
-  control_.reset();
-  group_.kill();
-  if (pid_namespace_) ::syscall(SYS_pidfd_send_signal, init_pidfd_.get(), SIGKILL, nullptr, 0);
-  return ended_within(wait_ms);
-}
-
-rusage Jar::end() {
-  rusage used{};
-  if (init_ < 0) return used;
-  if (!kill(pid_namespace_ ? 0 : kEndMs))
-    ::syscall(SYS_pidfd_send_signal, init_pidfd_.get(), SIGKILL, nullptr, 0);
-  // Its end is the end of everything in its pid namespace, and the kernel waits
-  // for that. ECHILD: the caller has reaped it, and what was used is not known.
-  auto reap = [](const Fd& pidfd, rusage* usage) {
-    siginfo_t ignored{};
-    retry([&] {
-      return ::syscall(SYS_waitid, P_PIDFD, pidfd.get(), &ignored, WEXITED | __WALL, usage);
-    });
-  };
-  if (ended_within(kKillMs))
-    reap(init_pidfd_, &used);
-  else  // nobody can hasten it, and the caller may have other jars to see to
-    std::thread([reap, pidfd = std::move(init_pidfd_)] { reap(pidfd, nullptr); }).detach();
-  init_ = -1;
-  init_pidfd_.reset();
-  if (broker_) broker_->stop();
-  above_.reset();
-  return used;
 }
 
 }  // namespace belljar::launcher
