@@ -43,7 +43,11 @@ def belljar():
     return binary
 
 
-@pytest.fixture(scope="module", params=EXPECTED, ids="-".join)
+# A machine of each kind is started once, by the process that has all its tests.
+MACHINES = [pytest.param(one, id="-".join(one), marks=pytest.mark.xdist_group("-".join(one))) for one in EXPECTED]
+
+
+@pytest.fixture(scope="module", params=MACHINES)
 def host(request, kernel, belljar):  # noqa: F811
     config, user = request.param
     command = "/usr/bin/python3 /belljar/behaviour.py > /out/found.json"
