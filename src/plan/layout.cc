@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 
-#include "base/file.h"
 #include "plan/exceptions.h"
+#include "plan/layout_etc.h"
 #include "plan/mount_points.h"
 #include "plan/paths.h"
 #include "plan/planted.h"
@@ -79,9 +79,9 @@ class Builder {
     if (options_.view)
       TRY(make_mount_points(
           layout_, options_.make_folders ? MissingMountPoints::make : MissingMountPoints::leave));
-    if (files_.reads == Reads::runtime) add_minimal_etc();
-    if (policy_.network == Network::hosts) lead_names_to_broker();
-    if (root_ && options_.view) add_jar_user();
+    if (files_.reads == Reads::runtime) add_minimal_etc(layout_, root_);
+    if (policy_.network == Network::hosts) lead_names_to_broker(layout_, files_.reads);
+    if (root_ && options_.view) add_jar_user(layout_);
     std::ranges::stable_sort(layout_.places, {}, [](const Place& p) { return p.inside.size(); });
     return std::move(layout_);
   }
@@ -448,67 +448,6 @@ class Builder {
       if (entry.starts_with(variable) && entry.substr(variable.size()).starts_with('/'))
         return entry.substr(variable.size());
     return caller_.home + otherwise;
-  }
-
-  // ---- /etc ----
-  void add_minimal_etc() {
-    const std::string uid = std::to_string(::geteuid());
-    const std::string gid = std::to_string(::getegid());
-    std::string users = "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n";
-    std::string groups = "nogroup:x:65534:\n";
-    if (!root_) {
-      users += "sandbox:x:" + uid + ":" + gid + ":sandbox:" + layout_.home + ":/bin/sh\n";
-      groups += "sandbox:x:" + gid + ":\n";
-    }
-    layout_.texts.push_back({"/etc/passwd", users});
-    layout_.texts.push_back({"/etc/group", groups});
-    layout_.texts.push_back({"/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"});
-    layout_.texts.push_back({"/etc/resolv.conf", ""});
-    layout_.texts.push_back(
-        {"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"});
-  }
-
-  // Names are the broker's. Those of the host's own file would lead to addresses that it
-  // has not given out, and other sources of names are not reached.
-  void lead_names_to_broker() {
-    set_text("/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n");
-    set_text("/etc/resolv.conf", "nameserver 127.0.0.1\noptions timeout:30 attempts:1\n");
-    std::string sources;
-    std::string_view rest;
-    const std::string hosts_own = read_text("/etc/nsswitch.conf").value_or("");
-    for (rest = hosts_own; !rest.empty();) {
-      const std::string_view line = rest.substr(0, rest.find('\n'));
-      rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-      if (!line.starts_with("hosts:")) sources.append(line).append("\n");
-    }
-    set_text("/etc/nsswitch.conf", sources + "hosts: files dns\n");
-  }
-
-  void set_text(const char* path, std::string text) {
-    // A link there (systemd-resolved's) may lead to where the guest sees nothing.
-    char* real = ::realpath(path, nullptr);
-    const std::string inside = files_.reads == Reads::runtime || real == nullptr ? path : real;
-    std::free(real);
-    auto known = std::ranges::find(layout_.texts, inside, &Text::inside);
-    if (known != layout_.texts.end())
-      known->content = std::move(text);
-    else
-      layout_.texts.push_back({inside, std::move(text)});
-  }
-
-  // The jar's uid has a name inside, as every user has.
-  void add_jar_user() {
-    for (auto [path, append] : {std::pair{"/etc/passwd", Text::Append::user},
-                                std::pair{"/etc/group", Text::Append::group}}) {
-      auto text = std::ranges::find(layout_.texts, path, &Text::inside);
-      if (text == layout_.texts.end()) {
-        std::optional<std::string> hosts_own = read_text(path);
-        if (!hosts_own) continue;
-        if (!hosts_own->ends_with('\n')) hosts_own->push_back('\n');
-        text = layout_.texts.insert(text, {path, *hosts_own});
-      }
-      text->append = append;
-    }
   }
 
   const Policy& policy_;
