@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "policy/keys.h"
+#include "policy/permissions.h"
 #include "policy/profiles.h"
 #include "policy/server_keys.h"
 #include "policy/session_keys.h"
@@ -106,9 +107,12 @@ json::object session_key_values() {
 // By tool: what it may do, or what it may with commands and paths that match a pattern.
 json::object permissions_schema() {
   const json::object one{{"type", "string"}, {"enum", {"auto", "ask", "deny"}}};
-  json::object either;
-  either["anyOf"] = json::array{one, tables_of(one)};
-  return described(tables_of(either), "which tools a model may use; `default` is for all others");
+  json::object rule;
+  rule["anyOf"] = json::array{one, tables_of(one)};
+  json::object properties{{"default", one}};
+  for (const std::string_view tool : tool_names()) properties[tool] = rule;
+  return described(table_of(std::move(properties)),
+                   "which tools a model may use; `default` is for all others");
 }
 
 json::object server_key_values() {

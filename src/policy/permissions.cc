@@ -63,6 +63,14 @@ Permission Permissions::decide(std::string_view tool, const PermissionSubject& s
   return decided.value_or(std::max(otherwise, Permission::ask));
 }
 
+std::span<const std::string_view> tool_names() {
+  static constexpr std::string_view kNames[] = {
+      "python",        "shell",        "read",          "write",         "edit",
+      "glob",          "grep",         "session_list",  "session_close", "session_reset",
+      "process_start", "process_poll", "process_write", "process_signal"};
+  return kNames;
+}
+
 Permission strictest(std::span<const Permissions> all, std::string_view tool,
                      std::span<const PermissionSubject> subjects) {
   Permission found = Permission::automatic;

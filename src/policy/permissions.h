@@ -18,6 +18,9 @@ std::string_view name(Permission permission);  // auto, ask, deny
 // Also `allow`, as other tools' agent files say it.
 std::optional<Permission> parse_permission(std::string_view text);
 
+// What permissions can be about: the names of all tools.
+std::span<const std::string_view> tool_names();
+
 struct PermissionRule {
   std::string pattern;  // `*` stands for any text, `?` for one character
   Permission permission = Permission::ask;

@@ -399,6 +399,10 @@ class Reader {
         permissions.otherwise = TRY(read_permission(tool, node));
         continue;
       }
+      if (std::ranges::find(tool_names(), tool.str()) == tool_names().end())
+        return wrong(position_of(tool), "unknown tool " + quoted(tool) + " in [permissions]",
+                     did_you_mean(tool, {tool_names().begin(), tool_names().end()},
+                                  "belljar config schema lists them all"));
       std::vector<PermissionRule>& rules = permissions.tools[std::string(tool.str())];
       if (!node.is_table()) {
         rules.push_back({"*", TRY(read_permission(tool, node))});

@@ -312,6 +312,8 @@ TEST(Toml, permissions_keep_the_order_of_the_file) {
   EXPECT_EQ(permissions.decide("python", {.text = "1"}), Permission::automatic);
   EXPECT_TRUE(has(error("[permissions]\nshell = \"maybe\""), "belljar.toml:2:9: shell: must be"));
   EXPECT_TRUE(has(error("[permissions]\nshell = { a = 1 }"), "shell: must be auto, ask or deny"));
+  EXPECT_TRUE(
+      has(error("[permissions]\nshel = \"ask\""), "unknown tool \"shel\" in [permissions]"));
 }
 
 }  // namespace

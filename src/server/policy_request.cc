@@ -6,6 +6,7 @@
 
 #include "policy/validate.h"
 #include "policy/widening.h"
+#include "session/session.h"
 
 namespace belljar::server {
 namespace {
@@ -70,7 +71,10 @@ std::expected<Policy, Response> requested_policy(const Loaded& operators, const 
     return std::unexpected(refuse(kBadRequest, "there is no profile " + profile));
   Result<Policy> policy = compose(operators, caller, profile, wishes);
   if (!policy) return std::unexpected(refuse(kBadRequest, policy.error()));
-  if (const std::optional<std::string> wider = widening(operators.policy, *policy))
+  // As sessions have them: the folder that the server was started in is none of theirs.
+  const Policy most = session::shared_by_sessions(operators.policy, operators.session);
+  const Policy asked = session::shared_by_sessions(*policy, operators.session);
+  if (const std::optional<std::string> wider = widening(most, asked))
     return std::unexpected(refuse(kWiderPolicy,
                                   "the policy would allow more than this server: " + *wider,
                                   "ask for the same or less; /v1/capabilities says what there is"));

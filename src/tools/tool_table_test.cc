@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <set>
 
+#include "policy/permissions.h"
 #include "support/workspace.h"
 #include "tools/arguments.h"
 #include "tools/file_tools.h"
@@ -35,6 +37,7 @@ TEST(ToolTable, has_every_tool_once_and_whole) {
                                             "grep", "session_list", "session_close",
                                             "session_reset", "process_start", "process_poll",
                                             "process_write", "process_signal"));
+  EXPECT_TRUE(std::ranges::equal(names, tool_names()));  // permissions know them all
   EXPECT_EQ(find_tool("none"), nullptr);
 }
 

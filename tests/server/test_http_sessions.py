@@ -212,12 +212,19 @@ def test_a_policy_can_be_narrower(server, ann):
         {"policy": {"max_procs": "unlimited"}},
         {"policy": {"allow_read": ["/root"]}},
         {"policy": {"allow_write": ["/etc"]}},
+        {"policy": {"allow_read": ["."]}},  # where the server was started, which sessions do not see
+        {"policy": {"allow_write": ["~/.ssh"]}},
     ],
 )
 def test_a_policy_cannot_be_wider(start, fields):
     ann = start(profile="restricted").client("ann")
     refused = ann.post("/v1/sessions", **fields)
     assert refused.status == 403 and refused.error["type"] == "wider_policy", refused
+
+
+def test_a_policy_can_ask_for_what_the_operator_gives(start):
+    ann = start("--extra-read=.", profile="restricted").client("ann")
+    assert ann.post("/v1/sessions", policy={"allow_read": ["."]}).status == 201
 
 
 @pytest.mark.parametrize("key", ["workdir", "home", "tmp", "credential", "env", "publish", "mode", "accept_degraded"])
