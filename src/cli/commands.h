@@ -110,12 +110,13 @@ inline constexpr FlagHelp kMcpFlags[] = {
      Offer::file},
 };
 
-inline constexpr std::string_view kScopes[] = {"once", "tool", "pattern"};
+inline constexpr std::string_view kScopes[] = {"once", "tool", "pattern", "same"};
 inline constexpr std::string_view kApprovalsWords[] = {"list", "approve", "deny"};
 inline constexpr FlagHelp kApprovalsFlags[] = {
     {"json", 0, "", "with list: print JSON"},
     {"scope", 0, "SCOPE",
-     "with approve: once, tool (in this session) or pattern; once unless a pattern is given",
+     "with approve: once, tool (in this session), pattern or same (commands); once unless a "
+     "pattern is given",
      Offer::nothing, kScopes},
     {"pattern", 0, "PATTERN",
      "with approve: commands of this tool that match it, until the session ends"},
