@@ -13,6 +13,7 @@ constexpr std::size_t kMaxLog = std::size_t{256} << 10;
 constexpr std::size_t kMaxFiles = 1000;
 constexpr std::size_t kMaxTold = 1000;  // sessions
 constexpr std::string_view kQuestion = "approval";
+constexpr std::string_view kAgentKey = "belljar/agent";
 
 std::int64_t now_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(
@@ -168,6 +169,11 @@ Async<std::optional<McpResult>> McpOffer::call_tool(McpExchange& exchange, std::
   call.arguments = std::move(arguments);
   call.principal = exchange.peer()->principal();
   call.agent = settings_.agent;
+  // A client can only narrow: it cannot leave the agent that it was started for.
+  const json::object* meta = object_at(exchange.params(), "_meta");
+  if (const std::string named = meta != nullptr ? text_at(*meta, kAgentKey) : "";
+      !named.empty() && call.agent.empty())
+    call.agent = named;
   call.cancel = exchange.cancel();
   // A connection has a session of its own. Where there is no connection, a call without a
   // name gets a new one.

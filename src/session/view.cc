@@ -25,9 +25,8 @@ SessionView view_of(const Plan& plan) {
   const auto is_workdir = [&](const SessionRoot& root) { return root.inside == view.workdir; };
   if (plan.layout.whole_root && !view.workdir.empty() &&
       std::ranges::none_of(view.roots, is_workdir))
-    view.roots.push_back({.inside = view.workdir,
-                          .outside = view.workdir,
-                          .writable = plan.layout.root_writable});
+    view.roots.push_back(
+        {.inside = view.workdir, .outside = view.workdir, .writable = plan.layout.root_writable});
   return view;
 }
 
