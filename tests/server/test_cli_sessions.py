@@ -63,7 +63,7 @@ class Terminal:
     def leave(self) -> int:
         # Typed before the prompt has the terminal, it is lost: a person would press it again.
         for _ in range(int(serving.PATIENCE)):
-            self.type("\x04")
+            self.type("\n\x04")
             try:
                 return self.process.wait(1)
             except subprocess.TimeoutExpired:
