@@ -86,7 +86,7 @@ std::deque<Server> servers() {
   std::error_code error;
   if (!folder) return found;
   for (const auto& entry : std::filesystem::directory_iterator(*folder, error)) {
-    if (entry.path().extension() != ".sock") continue;
+    if (entry.path().extension() != ".sock" || entry.path().filename() == kServeSocket) continue;
     Result<Server> server = Server::connect(entry.path());
     if (server) found.push_back(*std::move(server));
   }

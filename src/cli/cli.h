@@ -28,6 +28,7 @@ int shell(const Arguments& arguments);
 int serve(const Arguments& arguments);
 int mcp(const Arguments& arguments);
 int approvals(const Arguments& arguments);
+int sessions(const Arguments& arguments);
 int tasks(const Arguments& arguments);
 int init(const Arguments& arguments);
 int trust(const Arguments& arguments);

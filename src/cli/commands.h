@@ -90,6 +90,11 @@ inline constexpr FlagHelp kServeFlags[] = {
     {"skills-dir", 0, "DIR", "where skills are kept", Offer::folder},
     {"permission", 0, "WHAT", "auto, ask or deny: what a tool may do at most", Offer::nothing,
      kPermissions},
+    {"agent", 0, "NAME", "also keep to the permissions of this agent file"},
+    {"agents", 0, "DIR",
+     "where agent files are, of which a request may name one; without it in agents/ of the "
+     "workspace and of your settings",
+     Offer::folder},
     {"audit", 0, "FILE", "write what was asked, decided and done there; `none`: nowhere",
      Offer::file},
 };
@@ -110,16 +115,25 @@ inline constexpr FlagHelp kMcpFlags[] = {
      Offer::file},
 };
 
-inline constexpr std::string_view kScopes[] = {"once", "tool", "pattern"};
+inline constexpr std::string_view kScopes[] = {"once", "tool", "pattern", "same"};
 inline constexpr std::string_view kApprovalsWords[] = {"list", "approve", "deny"};
 inline constexpr FlagHelp kApprovalsFlags[] = {
     {"json", 0, "", "with list: print JSON"},
     {"scope", 0, "SCOPE",
-     "with approve: once, tool (in this session) or pattern; once unless a pattern is given",
+     "with approve: once, tool (in this session), pattern or same (commands); once unless a "
+     "pattern is given",
      Offer::nothing, kScopes},
     {"pattern", 0, "PATTERN",
      "with approve: commands of this tool that match it, until the session ends"},
     {"message", 0, "TEXT", "a word to the model"},
+};
+
+inline constexpr std::string_view kSessionsWords[] = {"list", "attach", "kill"};
+inline constexpr FlagHelp kSessionsFlags[] = {
+    {"socket", 0, "PATH", "the server's local socket, where it is not in its usual place",
+     Offer::file},
+    {"shell", 0, "", "with attach: its shell, and not its Python"},
+    {"json", 0, "", "with list: print JSON"},
 };
 
 inline constexpr FlagHelp kJsonFlag[] = {{"json", 0, "", "print JSON"}};
@@ -256,6 +270,19 @@ inline constexpr Subcommand kSubcommands[] = {
              "  belljar approvals approve a_0123 --pattern='git *'\n"
              "  belljar approvals deny a_0123 --message='use the test database'\n",
      .choices = kApprovalsWords},
+    {.name = "sessions",
+     .alias = "",
+     .usage = "list | attach ID | kill ID",
+     .purpose = "list the sessions of a running `belljar serve`, use one, or end one",
+     .run = sessions,
+     .flags = kSessionsFlags,
+     .more = "attach is a prompt of the session's Python or shell. ^C interrupts what runs,\n"
+             "^D leaves; the session goes on.\n"
+             "\n"
+             "Examples\n"
+             "  belljar sessions list\n"
+             "  belljar sessions attach s_0123 --shell\n",
+     .choices = kSessionsWords},
     {.name = "tasks",
      .alias = "",
      .usage = "[FLAGS]",

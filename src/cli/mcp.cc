@@ -5,12 +5,12 @@
 
 #include <csignal>
 
+#include "cli/agents.h"
 #include "cli/configuration.h"
 #include "cli/exec.h"
 #include "cli/flags.h"
 #include "cli/notices.h"
 #include "cli/server_places.h"
-#include "server/agents.h"
 #include "server/approval_socket.h"
 #include "server/dispatch.h"
 #include "server/mcp_facts.h"
@@ -27,30 +27,11 @@ struct Request {
   std::string agent;
 };
 
-// The project's own and the person's. They can only take away, so nobody need trust them.
-Result<std::map<std::string, server::Agent>> find_agents(const std::string& folder,
-                                                         const Loaded& loaded,
-                                                         const Caller& caller) {
-  if (!folder.empty()) return server::load_agents(folder);
-  const ConfigPlaces places = config_places(caller);
-  const std::string& workdir = loaded.session.workdir;
-  std::map<std::string, server::Agent> all =
-      TRY(server::load_agents((workdir.empty() ? caller.cwd : workdir) + "/agents"));
-  const std::string own = places.user_file.substr(0, places.user_file.rfind('/')) + "/agents";
-  all.merge(TRY(server::load_agents(own)));
-  return all;
-}
-
 Status take_agent(Request& request, const std::string& folder, const Caller& caller) {
   if (request.agent.empty()) return {};
-  const std::map<std::string, server::Agent> all = TRY(find_agents(folder, request.loaded, caller));
-  const auto found = all.find(request.agent);
-  if (found == all.end())
-    return fail("there is no agent " + request.agent, 0,
-                "agents are files agents/NAME.md; --agents names another folder");
-  for (const std::string& note : found->second.notes)
-    print_detail("agent " + request.agent + ": " + note);
-  request.dispatch.agents[request.agent] = found->second.permissions;
+  const auto agents = TRY(find_agents(folder, request.loaded, caller));
+  const server::Agent agent = TRY(find_agent(request.agent, agents));
+  request.dispatch.agents[request.agent] = agent.permissions;
   return {};
 }
 

@@ -162,4 +162,12 @@ std::optional<std::string> Prompt::read_python() {
   }
 }
 
+std::optional<std::string> Prompt::read_command() {
+  for (;;) {
+    std::optional<std::string> line = read_line("$ ");
+    if (!line && interrupted == 0) return std::nullopt;
+    if (line && !is_blank(*line)) return line;
+  }
+}
+
 }  // namespace belljar::cli

@@ -16,6 +16,8 @@ class Prompt {
   // A statement of Python, which may have many lines: a block ends with an empty one.
   // nullopt: the person has finished (^D).
   std::optional<std::string> read_python();
+  // One line for a shell.
+  std::optional<std::string> read_command();
 
  private:
   std::optional<std::string> read_line(const char* prompt);

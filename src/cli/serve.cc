@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/printable.h"
+#include "cli/agents.h"
 #include "cli/configuration.h"
 #include "cli/flags.h"
 #include "cli/notices.h"
@@ -19,7 +20,7 @@ namespace {
 
 struct Asked {
   Settings flags;
-  std::string listen, token_file, skills_dir, config, permission, audit;
+  std::string listen, token_file, skills_dir, config, permission, agent, agents, audit;
   bool allow_remote = false;
 };
 
@@ -31,11 +32,14 @@ Result<Asked> parse(const Arguments& arguments) {
                                   {.name = "token-file", .value = &asked.token_file},
                                   {.name = "skills-dir", .value = &asked.skills_dir},
                                   {.name = "permission", .value = &asked.permission},
+                                  {.name = "agent", .value = &asked.agent},
+                                  {.name = "agents", .value = &asked.agents},
                                   {.name = "audit", .value = &asked.audit},
                                   {.name = "allow-remote", .seen = &asked.allow_remote}}));
   if (!parsed.rest.empty()) return fail("unexpected argument " + parsed.rest[0]);
   // A value that was forgotten: it would become a file, and the server run on.
-  for (const std::string* path : {&asked.token_file, &asked.skills_dir, &asked.audit})
+  for (const std::string* path :
+       {&asked.token_file, &asked.skills_dir, &asked.audit, &asked.agents})
     if (path->starts_with('-')) return fail(*path + " is no path", 0, "write ./" + *path);
   asked.flags = std::move(parsed.settings);
   return asked;
@@ -78,7 +82,7 @@ Result<Loaded> load_settings(const Asked& asked) {
     server.token_file = state + "/tokens";
   }
   if (server.skills_dir.empty()) server.skills_dir = state + "/skills";
-  if (server.socket.empty()) server.socket = TRY(runtime_folder()) + "/serve.sock";
+  if (server.socket.empty()) server.socket = TRY(runtime_folder()) + "/" + kServeSocket;
   // A server's sessions share a folder only when the operator says so by name.
   if (asked.flags.workdir) loaded.session.workdir = loaded.policy.files.workdir;
   if (const auto timeout = loaded.policy.limits.timeout)
@@ -100,6 +104,23 @@ Result<std::vector<server::ListenAddress>> addresses_of(const ServerSettings& se
   return addresses;
 }
 
+// The strictest counts: of the settings, the flag and the agent that the operator names. A
+// request may name another agent besides, of those that are there.
+Status set_permissions(server::Setup& setup, const Asked& asked) {
+  server::DispatchSettings& dispatch = setup.dispatch;
+  dispatch.floors = setup.loaded.permissions;
+  if (!asked.permission.empty()) {
+    const std::optional<Permission> floor = parse_permission(asked.permission);
+    if (!floor) return fail("--permission: " + asked.permission + " is not one of auto, ask, deny");
+    dispatch.floors.push_back({.otherwise = *floor, .tools = {}});
+  }
+  const auto agents = TRY(find_agents(asked.agents, setup.loaded, setup.caller));
+  for (const auto& [name, agent] : agents) dispatch.agents[name] = agent.permissions;
+  if (!asked.agent.empty())
+    dispatch.floors.push_back(TRY(find_agent(asked.agent, agents)).permissions);
+  return {};
+}
+
 Result<server::Setup> setup_of(const Asked& asked) {
   server::Setup setup;
   setup.caller = this_caller();
@@ -108,11 +129,7 @@ Result<server::Setup> setup_of(const Asked& asked) {
   setup.tokens = TRY(server::Tokens::read_or_make(settings.token_file));
   setup.names = {.hosts = settings.hosts, .origins = settings.origins};
   setup.skills_dir = settings.skills_dir;
-  if (!asked.permission.empty()) {
-    const std::optional<Permission> floor = parse_permission(asked.permission);
-    if (!floor) return fail("--permission: " + asked.permission + " is not one of auto, ask, deny");
-    setup.dispatch.floors.push_back({.otherwise = *floor, .tools = {}});
-  }
+  TRY(set_permissions(setup, asked));
   // Who reaches it by an address may name it by that.
   for (const std::string& text : settings.listen) {
     const server::ListenAddress address = TRY(server::parse_listen(text));
@@ -138,6 +155,9 @@ Result<int> run_serve(const Arguments& arguments) {
   options.say = say;
   const char* notify_socket = std::getenv("NOTIFY_SOCKET");
   if (notify_socket != nullptr) options.notify_socket = notify_socket;
+  // Without a place for it, REST and MCP can still decide.
+  if (const Result<std::string> folder = runtime_folder())
+    options.approval_socket = *folder + "/approvals-" + std::to_string(::getpid()) + ".sock";
   setup.audit = TRY(open_audit(asked.audit, setup.loaded.policy));
   say("tokens are in " + setup.loaded.server.token_file);
   (void)std::signal(SIGPIPE, SIG_IGN);  // a client that went is an error of its own write

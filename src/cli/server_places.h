@@ -12,5 +12,7 @@ Result<server::Audit> open_audit(const std::string& file, const Policy& policy);
 
 // The folder of the sockets by which `belljar approvals` finds servers; 0700.
 Result<std::string> runtime_folder();
+// In it, the socket of `belljar serve`, which speaks HTTP.
+inline constexpr const char* kServeSocket = "serve.sock";
 
 }  // namespace belljar::cli

@@ -59,6 +59,11 @@ App::App(Loop& loop, Setup setup)
       skill_turns_(loop),
       events_(loop, book_) {}
 
+// Clients that are still there end sessions as they go, when the book has gone before them.
+App::~App() {
+  if (dispatcher_ != nullptr) dispatcher_->watch_sessions({});
+}
+
 Result<std::shared_ptr<App>> App::make(Loop& loop, Setup setup) {
   std::shared_ptr<App> app(new App(loop, std::move(setup)));
   const Loaded& loaded = app->setup_.loaded;
@@ -75,6 +80,7 @@ Result<std::shared_ptr<App>> App::make(Loop& loop, Setup setup) {
       TRY(session::Engine::make(loop, loaded.policy, app->setup_.caller, loaded.session));
   app->dispatcher_ = std::make_unique<Dispatcher>(
       loop, *app->engine_, std::move(app->setup_.dispatch), std::move(app->setup_.audit));
+  app->dispatcher_->watch_sessions(app->watch_of_sessions());
   app->mcp_service_ = std::make_unique<McpService>(loop, mcp_facts());
   app->mcp_service_->add(std::make_shared<McpOffer>(
       *app->mcp_service_, *app->dispatcher_,
@@ -214,9 +220,46 @@ std::expected<const SessionEntry*, Response> App::open_session(SessionEntry entr
   Result<std::string> id = engine_->open(entry.id, entry.policy);
   if (!id) return std::unexpected(refuse(kBadRequest, id.error()));
   entry.id = *id;
+  const std::string owner = entry.owner;
   book_.add(std::move(entry));
+  (void)dispatcher_->claim(*id, owner);  // nobody else's: the book says so
   events_.publish("session_created", *id, {});
   return book_.find_any(*id);
+}
+
+SessionWatch App::watch_of_sessions() {
+  SessionWatch watch;
+  watch.may_begin = [this](const std::string& id, const std::string& owner) -> Status {
+    if (!id.empty()) TRY(session::check_id(id));
+    const SessionEntry* known = book_.find_any(id);
+    if (known != nullptr && known->owner != owner) return fail("there is no such session");
+    const std::size_t most = setup_.loaded.server.max_sessions_per_token;
+    if (known == nullptr && book_.count(owner) >= most) forget_ended();
+    if (known == nullptr && book_.count(owner) >= most)
+      return fail("this token has " + std::to_string(most) + " sessions, the most allowed", 0,
+                  "close one");
+    return {};
+  };
+  watch.begun = [this](const std::string& id, const std::string& owner) {
+    if (book_.find_any(id) != nullptr) return;
+    SessionEntry entry;
+    entry.id = id;
+    entry.owner = owner;
+    entry.policy = setup_.loaded.policy;
+    entry.profile = entry.policy.profile;
+    book_.add(std::move(entry));
+    events_.publish("session_created", id, {});
+  };
+  watch.ended = [this](const std::string& id) { forget_session(id); };
+  return watch;
+}
+
+void App::forget_session(const std::string& id) {
+  if (book_.find_any(id) == nullptr) return;
+  events_.publish("session_closed", id, {});
+  continuations_.forget(id);
+  book_.remove(id);
+  setup_.tokens.remove_dispatch(id);
 }
 
 // Sessions that had been idle are kept in mind for their next call, until room is needed.
@@ -227,14 +270,11 @@ void App::forget_ended() {
 }
 
 void App::close_session(const std::string& id) {
-  events_.publish("session_closed", id, {});
   const SessionEntry* entry = book_.find_any(id);
-  // The dispatcher knows it from its first call; it may have been idle and gone.
+  // It may have been idle and gone.
   if (entry != nullptr) (void)dispatcher_->close(id, std::string(entry->owner));
   if (engine_->has(id)) (void)engine_->close(id);
-  continuations_.forget(id);
-  book_.remove(id);
-  setup_.tokens.remove_dispatch(id);
+  forget_session(id);
 }
 
 Gauges App::gauges() const {

@@ -41,6 +41,7 @@ class App : public std::enable_shared_from_this<App> {
   static Result<std::shared_ptr<App>> make(Loop& loop, Setup setup);
   App(const App&) = delete;
   App& operator=(const App&) = delete;
+  ~App();
 
   // ---- requests ----
   Admission admit(Request& request);
@@ -96,6 +97,9 @@ class App : public std::enable_shared_from_this<App> {
   std::expected<std::shared_ptr<void>, Response> take_place(const Principal& principal);
   void forget_ended();
   void tell_approval(const ApprovalEvent& event);
+  // Sessions that were made by a call, as those of MCP are, are in the book like the others.
+  SessionWatch watch_of_sessions();
+  void forget_session(const std::string& id);
 
   Loop& loop_;
   Setup setup_;

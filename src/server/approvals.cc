@@ -20,6 +20,7 @@ std::optional<Scope> parse_scope(std::string_view text) {
   if (text.empty() || text == "once") return Scope::once;
   if (text == "tool" || text == "session") return Scope::tool;
   if (text == "pattern") return Scope::pattern;
+  if (text == "same") return Scope::same;
   return std::nullopt;
 }
 
@@ -31,6 +32,8 @@ std::string_view name(Scope scope) {
       return "tool";
     case Scope::pattern:
       return "pattern";
+    case Scope::same:
+      return "same";
   }
   return {};
 }
@@ -89,7 +92,9 @@ Status Approvals::decide(const std::string& id, Decision decision) {
     if (!std::ranges::all_of(approval.subjects, matches))
       return fail("the pattern does not match what it shall approve");
   }
-  if (decision.approved) remember(approval, decision);
+  if (decision.approved && decision.scope == Scope::same && approval.subjects.empty())
+    return fail("this tool has no commands that could be the same");
+  remember(approval, decision);
   found->second->decision = std::move(decision);
   found->second->news.raise();
   return {};
@@ -112,15 +117,19 @@ std::optional<Approval> Approvals::find(const std::string& id) const {
 // ---- what was approved for the session ----------------------------------------
 
 void Approvals::remember(const Approval& approval, const Decision& decision) {
+  if (!decision.approved) return;
   if (decision.scope == Scope::tool) memory_[approval.session].tools.insert(approval.tool);
   if (decision.scope == Scope::pattern)
     memory_[approval.session].patterns.emplace_back(approval.tool, decision.pattern);
+  if (decision.scope == Scope::same)
+    memory_[approval.session].same.emplace(approval.tool, approval.subjects);
 }
 
 bool Approvals::remembered(const Approval& approval) const {
   const auto found = memory_.find(approval.session);
   if (found == memory_.end()) return false;
   if (found->second.tools.contains(approval.tool)) return true;
+  if (found->second.same.contains({approval.tool, approval.subjects})) return true;
   auto is_covered = [&](const std::string& subject) {
     return std::ranges::any_of(found->second.patterns, [&](const auto& rule) {
       // A pattern says nothing about what comes after a semicolon.

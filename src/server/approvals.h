@@ -38,6 +38,7 @@ enum class Scope {
   once,
   tool,     // this tool, until the session ends
   pattern,  // calls of this tool whose every subject matches, until the session ends
+  same,     // calls of this tool whose subjects are the very same, until the session ends
 };
 
 struct Decision {
@@ -71,6 +72,8 @@ class Approvals {
   std::vector<Approval> pending() const;
   std::optional<Approval> find(const std::string& id) const;
 
+  // What was approved for more than once counts from now on. decide() does it by itself.
+  void remember(const Approval& approval, const Decision& decision);
   // Whether an earlier decision of this session covers the call.
   bool remembered(const Approval& approval) const;
   void forget(const std::string& session);
@@ -89,9 +92,9 @@ class Approvals {
   struct Memory {
     std::set<std::string> tools;
     std::vector<std::pair<std::string, std::string>> patterns;  // of a tool
+    std::set<std::pair<std::string, std::vector<std::string>>> same;
   };
   void tell(ApprovalEvent::Kind kind, const Approval& approval, const Decision& decision);
-  void remember(const Approval& approval, const Decision& decision);
 
   Loop& loop_;
   std::chrono::milliseconds patience_;
@@ -101,7 +104,7 @@ class Approvals {
   std::size_t last_listener_ = 0;
 };
 
-// once, tool or pattern.
+// once, tool, pattern or same.
 std::optional<Scope> parse_scope(std::string_view text);
 std::string_view name(Scope scope);
 

@@ -96,6 +96,29 @@ TEST(Approvals, a_pattern_covers_commands_that_match_and_are_one) {
   EXPECT_FALSE(approvals.remembered(about("shell", {})));
 }
 
+TEST(Approvals, the_same_commands_are_those_and_no_pattern) {
+  Loop loop;
+  Approvals approvals(loop, milliseconds(10'000));
+  (void)ask(approvals, loop, about("shell", {"rm *.o"}), [&](const Approval& asked) {
+    EXPECT_TRUE(approvals.decide(asked.id, {.approved = true, .scope = Scope::same}));
+  });
+  EXPECT_TRUE(approvals.remembered(about("shell", {"rm *.o"})));
+  EXPECT_FALSE(approvals.remembered(about("shell", {"rm main.c x.o"})));
+  EXPECT_FALSE(approvals.remembered(about("shell", {"rm *.o", "rm *.o"})));
+  EXPECT_FALSE(approvals.remembered(about("shell", {"rm *.o"}, "other")));
+}
+
+TEST(Approvals, what_was_said_before_the_call_counts_for_the_session_too) {
+  Loop loop;
+  Approvals approvals(loop, milliseconds(10'000));
+  approvals.remember(about("python", {}), {.approved = false, .scope = Scope::tool});
+  EXPECT_FALSE(approvals.remembered(about("python", {})));
+  approvals.remember(about("python", {}), {.approved = true, .scope = Scope::once});
+  EXPECT_FALSE(approvals.remembered(about("python", {})));
+  approvals.remember(about("python", {}), {.approved = true, .scope = Scope::tool});
+  EXPECT_TRUE(approvals.remembered(about("python", {})));
+}
+
 TEST(Approvals, a_denial_is_not_remembered) {
   Loop loop;
   Approvals approvals(loop, milliseconds(10'000));

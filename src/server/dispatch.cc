@@ -59,6 +59,8 @@ std::vector<PermissionSubject> subjects(std::string_view tool, const json::objec
   return found;
 }
 
+bool has_commands(std::string_view tool) { return tool == "shell" || tool == "process_start"; }
+
 Dispatcher::Dispatcher(Loop& loop, session::Engine& engine, DispatchSettings settings, Audit audit)
     : loop_(loop),
       engine_(engine),
@@ -73,15 +75,21 @@ Dispatcher::~Dispatcher() = default;
 
 bool Dispatcher::may_use(const std::string& session, const std::string& principal) const {
   const auto owner = owners_.find(session);
-  return owner != owners_.end() && (owner->second == principal || owner->second == "*");
+  return owner != owners_.end() && owner->second == principal;
 }
 
 Status Dispatcher::claim(const std::string& session, const std::string& principal) {
   if (may_use(session, principal)) return {};
   if (owners_.contains(session)) return fail("there is no such session");
+  if (watch_.may_begin) TRY(watch_.may_begin(session, principal));
+  begun(session, principal);
+  return {};
+}
+
+void Dispatcher::begun(const std::string& session, const std::string& principal) {
   forget_gone();
   owners_[session] = principal;
-  return {};
+  if (watch_.begun) watch_.begun(session, principal);
 }
 
 // A name whose session was ended stays its owner's, so that nobody else finds what comes
@@ -99,8 +107,9 @@ Result<std::string> Dispatcher::open(const std::string& principal, const std::st
                                      std::optional<Policy> policy) {
   if (!id.empty() && owners_.contains(id) && !may_use(id, principal))
     return fail("there is a session of this name already");
+  if (watch_.may_begin) TRY(watch_.may_begin(id, principal));
   std::string made = TRY(engine_.open(id, std::move(policy)));
-  owners_[made] = principal;
+  begun(made, principal);
   return made;
 }
 
@@ -110,7 +119,9 @@ Status Dispatcher::close(const std::string& session, const std::string& principa
   approvals_.forget(session);
   rounds_.erase(session);
   owners_.erase(session);
-  return engine_.close(session);
+  const Status closed = engine_.close(session);
+  if (watch_.ended) watch_.ended(session);
+  return closed;
 }
 
 std::vector<SessionInfo> Dispatcher::sessions(const std::string& principal) {
@@ -140,14 +151,25 @@ Approval Dispatcher::approval_of(const ToolCall& call) const {
   const tools::Tool* tool = tools::find_tool(call.tool);
   approval.label = tool != nullptr ? std::string(tool->title) : call.tool;
   approval.arguments = call.arguments;
-  if (call.tool == "shell" || call.tool == "process_start")
+  if (has_commands(call.tool))
     for (PermissionSubject& subject : subjects(call.tool, call.arguments))
       approval.subjects.push_back(std::move(subject.text));
   return approval;
 }
 
 bool Dispatcher::must_ask(const ToolCall& call) const {
-  return permission(call) == Permission::ask && !approvals_.remembered(approval_of(call));
+  Approval wanted = approval_of(call);
+  if (const std::string named = text_of(call.arguments, "session"); !named.empty())
+    wanted.session = named;
+  return permission(call) == Permission::ask && !approvals_.remembered(wanted);
+}
+
+// What a person says, or has said already. nullopt: it was cancelled.
+Async<std::optional<Decision>> Dispatcher::decide(const ToolCall& call, Approval wanted) {
+  if (!call.decision)
+    co_return co_await approvals_.ask(std::move(wanted), call.on_approval, call.cancel);
+  approvals_.remember(wanted, *call.decision);
+  co_return call.decision;
 }
 
 // ---- a call -------------------------------------------------------------------
@@ -205,11 +227,7 @@ Async<ToolAnswer> Dispatcher::judge(ToolCall& call) {
                                        " with these arguments; do not try it in another way");
   }
   if (permitted == Permission::ask && !approvals_.remembered(wanted)) {
-    std::optional<Decision> decision = call.decision;
-    if (!decision) {
-      std::optional<Decision> said = co_await approvals_.ask(wanted, call.on_approval, call.cancel);
-      decision = std::move(said);
-    }
+    const std::optional<Decision> decision = co_await decide(call, wanted);
     if (!decision) co_return tool_error("cancelled", "cancelled while it waited for approval");
     event["decision"] = decision->approved ? "approved" : "denied";
     event["by"] = decision->by;

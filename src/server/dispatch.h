@@ -67,6 +67,13 @@ struct DispatchSettings {
   std::chrono::milliseconds approval_patience = std::chrono::seconds(300);
 };
 
+// Who keeps a list of sessions besides: it is asked before one becomes somebody's, and told.
+struct SessionWatch {
+  std::function<Status(const std::string& session, const std::string& principal)> may_begin;
+  std::function<void(const std::string& session, const std::string& principal)> begun;
+  std::function<void(const std::string& session)> ended;
+};
+
 class Processes;
 
 class Dispatcher {
@@ -87,13 +94,12 @@ class Dispatcher {
   // the same as for one that is not there, if it is another's.
   Status claim(const std::string& session, const std::string& principal);
   bool may_use(const std::string& session, const std::string& principal) const;
-  // A session that everybody may use.
-  void share(const std::string& session) { owners_[session] = "*"; }
   Result<std::string> open(const std::string& principal, const std::string& id = {},
                            std::optional<Policy> policy = {});
   Status close(const std::string& session, const std::string& principal);
   std::vector<SessionInfo> sessions(const std::string& principal);
 
+  void watch_sessions(SessionWatch watch) { watch_ = std::move(watch); }
   Approvals& approvals() { return approvals_; }
   Audit& audit() { return audit_; }
   session::Engine& engine() { return engine_; }
@@ -108,7 +114,9 @@ class Dispatcher {
   Async<ToolAnswer> run_sessions(ToolCall& call);
   Async<ToolAnswer> run_file(ToolCall& call);
   Approval approval_of(const ToolCall& call) const;
+  Async<std::optional<Decision>> decide(const ToolCall& call, Approval wanted);
   void forget_gone();
+  void begun(const std::string& session, const std::string& principal);
   std::shared_ptr<session::Turns> lane(const std::string& session, std::string_view worker);
 
   Loop& loop_;
@@ -117,6 +125,7 @@ class Dispatcher {
   Approvals approvals_;
   Audit audit_;
   std::unique_ptr<Processes> processes_;
+  SessionWatch watch_;
   std::map<std::string, std::string> owners_;  // of sessions
   std::map<std::string, std::uint64_t> rounds_;
   std::map<std::string, std::weak_ptr<session::Turns>> lanes_;
@@ -127,5 +136,7 @@ ToolAnswer tool_error(std::string type, std::string text);
 // What patterns are matched against: the commands of shell, the path of a file tool.
 std::vector<PermissionSubject> subjects(std::string_view tool,
                                         const boost::json::object& arguments);
+// Whether they are commands, of which a person may approve those that match or are the same.
+bool has_commands(std::string_view tool);
 
 }  // namespace belljar::server

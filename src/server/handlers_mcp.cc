@@ -7,12 +7,13 @@ namespace {
 
 // One exchange: what the endpoint says becomes an answer, whole or streamed.
 struct Front {
-  explicit Front(Loop& its_loop) : loop(its_loop), ready(its_loop) {}
+  Front(Loop& its_loop, std::shared_ptr<Cancel> its_gone)
+      : loop(its_loop), ready(its_loop), gone(std::move(its_gone)) {}
   Loop& loop;
   Signal ready;
   std::optional<Response> response;
   std::shared_ptr<EventStream> stream;
-  std::shared_ptr<Cancel> gone = std::make_shared<Cancel>();
+  std::shared_ptr<Cancel> gone;
 
   void answer(Response with) {
     response = std::move(with);
@@ -34,9 +35,7 @@ McpHttpAnswer answer_to(const std::shared_ptr<Front>& front) {
     front->stream->on_abandon([gone = front->gone] { gone->ask(); });
     Response response;
     response.headers = std::move(headers);
-    const auto is_type = [](const auto& header) { return header.first == "Content-Type"; };
-    if (std::ranges::none_of(response.headers, is_type))
-      response.headers.emplace_back("Content-Type", "text/event-stream");
+    response.headers.emplace_back("Content-Type", "text/event-stream");
     response.body = front->stream;
     front->answer(std::move(response));
   };
@@ -58,7 +57,10 @@ Async<Response> serve_mcp(App& app, Request request) {
   for (auto& [name, value] : request.headers) asked.headers[name] = value;
   asked.body = std::move(request.body);
   asked.principal = principal_of(request).name;
-  const auto front = std::make_shared<Front>(app.loop());
+  const auto front = std::make_shared<Front>(app.loop(), request.gone);
+  // Then the endpoint says nothing any more, and nobody would hear it.
+  const Cancel::Hearing hearing(
+      front->gone, [front] { front->answer(refuse(kUnavailable, "the client has gone")); });
   app.mcp().handle(std::move(asked), answer_to(front));
   while (!front->response) co_await front->ready.wait();
   co_return std::move(*front->response);

@@ -138,7 +138,8 @@ struct HttpServer::State::Connection : std::enable_shared_from_this<Connection> 
   beast::flat_buffer buffer;
   bool keeps_alive = true;
   bool is_http_1_0 = false;
-  std::optional<std::list<Connection*>::iterator> place;  // among the idle
+  std::shared_ptr<Cancel> gone = std::make_shared<Cancel>();  // the present request's
+  std::optional<std::list<Connection*>::iterator> place;      // among the idle
 
   void enter_idle() { place = server->idle.insert(server->idle.end(), this); }
   void leave_idle() {
@@ -164,6 +165,20 @@ struct HttpServer::State::Connection : std::enable_shared_from_this<Connection> 
   void expires_never() {
     ++deadline;
     timer.cancel();
+  }
+
+  // Who hangs up before the answer is complete is noticed at once, and not by a write.
+  void watch() {
+    gone = std::make_shared<Cancel>();
+    auto look = [weak = weak_from_this(), asks = gone](error_code error) {
+      const std::shared_ptr<Connection> self = weak.lock();
+      if (error || self == nullptr) return;
+      char byte = 0;
+      const int fd = self->socket.native_handle();
+      const ssize_t size = ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+      if (size == 0 || (size < 0 && errno != EAGAIN)) asks->ask();
+    };
+    socket.async_wait(asio::socket_base::wait_read, std::move(look));
   }
 
   static Async<void> serve(std::shared_ptr<Connection> self);
@@ -236,6 +251,8 @@ Async<bool> HttpServer::State::Connection::one_request() {
   request.body = std::move(parser.get().body());
   expires_never();
   if (server->gone) co_return false;
+  watch();
+  request.gone = gone;
   Response response = co_await server->handler.answer(std::move(request));
   const bool sent = co_await send(std::move(response), is_head);
   co_return sent;
@@ -271,6 +288,8 @@ Async<bool> HttpServer::State::Connection::send(Response response, bool is_head)
     std::string head = head_text(response, framing, keeps_alive);
     bool sent = co_await send_bytes(std::move(head));
     if (sent && !is_head) {
+      const Cancel::Hearing hearing(gone, [stream] { stream->abandon(); });
+      if (gone->asked()) stream->abandon();
       const bool told = co_await send_events(stream);
       sent = told;
     }

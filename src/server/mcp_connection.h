@@ -59,7 +59,7 @@ class McpConnection {
   explicit McpConnection(McpFacts facts) : facts_(std::move(facts)) {}
 
   struct Send {
-    std::string text;
+    std::string text;   // empty: the request was cancelled, and no answer will come
     std::string about;  // the request that it belongs to; empty: none
     bool last = false;  // it is that request's answer
     int error = 0;      // the code, where the answer is an error

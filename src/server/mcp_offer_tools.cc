@@ -13,6 +13,7 @@ constexpr std::size_t kMaxLog = std::size_t{256} << 10;
 constexpr std::size_t kMaxFiles = 1000;
 constexpr std::size_t kMaxTold = 1000;  // sessions
 constexpr std::string_view kQuestion = "approval";
+constexpr std::string_view kAgentKey = "belljar/agent";
 
 std::int64_t now_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(
@@ -43,9 +44,12 @@ struct Watcher {
 
 std::string question_of(const std::string& tool, const json::object& arguments) {
   std::string shown = json::serialize(arguments);
-  constexpr std::size_t kMaxShown = 2000;
-  if (shown.size() > kMaxShown) shown = repair_utf8(shown.substr(0, kMaxShown)) + "…";
-  return "May the model use " + tool + " with " + shown + "?";
+  constexpr std::size_t kMaxShown = std::size_t{32} << 10;
+  if (shown.size() <= kMaxShown) return "May the model use " + tool + " with " + shown + "?";
+  // What is not shown should not be approved by who does not know of it.
+  const std::size_t rest = shown.size() - kMaxShown;
+  return "May the model use " + tool + "? " + std::to_string(rest) +
+         " bytes of its arguments are NOT shown here: " + repair_utf8(shown.substr(0, kMaxShown));
 }
 
 json::object approval_schema(bool has_commands) {
@@ -68,7 +72,7 @@ json::object approval_schema(bool has_commands) {
 }
 
 // What a person answered. Anything but a clear yes is a no.
-Decision decision_of(const json::object& answer, const std::vector<std::string>& subjects) {
+Decision decision_of(const json::object& answer, bool has_commands) {
   Decision decision;
   decision.by = "elicitation";
   if (text_at(answer, "action") != "accept") return decision;
@@ -76,13 +80,24 @@ Decision decision_of(const json::object& answer, const std::vector<std::string>&
   if (content == nullptr) return decision;
   decision.message = text_at(*content, "message");
   const std::string said = text_at(*content, "decision");
-  decision.approved = said == "once" || said == "tool" || (said == "same" && subjects.size() == 1);
+  decision.approved = said == "once" || said == "tool" || (said == "same" && has_commands);
   if (said == "tool") decision.scope = Scope::tool;
-  if (said == "same" && decision.approved) {
-    decision.scope = Scope::pattern;
-    decision.pattern = subjects.front();
-  }
+  if (said == "same") decision.scope = Scope::same;
   return decision;
+}
+
+// Clients hold every answer against the schema, also that of a call that failed and has
+// nothing to show but why.
+json::object or_error(json::object schema) {
+  json::object why{{"type", "string"}, {"description", "Why it failed, where it did."}};
+  schema["properties"].as_object()["error_type"] = std::move(why);
+  const json::value* required = schema.if_contains("required");
+  if (required == nullptr) return schema;
+  json::object whole{{"required", *required}};
+  json::object failed{{"required", json::array{"error_type"}}};
+  schema["anyOf"] = json::array{std::move(whole), std::move(failed)};
+  schema.erase("required");
+  return schema;
 }
 
 bool has_form_elicitation(const McpContext& context) {
@@ -109,7 +124,7 @@ json::object McpOffer::tool_json(const tools::Tool& tool) {
   json::object object{{"name", tool.name}, {"title", tool.title}};
   object["description"] = tools::describe(tool, facts());
   object["inputSchema"] = tool.input_schema;
-  if (!tool.output_schema.empty()) object["outputSchema"] = tool.output_schema;
+  if (!tool.output_schema.empty()) object["outputSchema"] = or_error(tool.output_schema);
   const bool closed_world = !facts().network.empty() && facts().network.starts_with("none");
   object["annotations"] = {{"title", tool.title},
                            {"readOnlyHint", tool.read_only},
@@ -154,6 +169,11 @@ Async<std::optional<McpResult>> McpOffer::call_tool(McpExchange& exchange, std::
   call.arguments = std::move(arguments);
   call.principal = exchange.peer()->principal();
   call.agent = settings_.agent;
+  // A client can only narrow: it cannot leave the agent that it was started for.
+  const json::object* meta = object_at(exchange.params(), "_meta");
+  if (const std::string named = meta != nullptr ? text_at(*meta, kAgentKey) : "";
+      !named.empty() && call.agent.empty())
+    call.agent = named;
   call.cancel = exchange.cancel();
   // A connection has a session of its own. Where there is no connection, a call without a
   // name gets a new one.
@@ -202,11 +222,11 @@ void McpOffer::ask_client(const std::shared_ptr<McpExchange>& exchange, Dispatch
                 Approval wanted) -> Async<void> {
     json::object params;
     params["message"] = question_of(wanted.tool, wanted.arguments);
-    params["requestedSchema"] = approval_schema(wanted.subjects.size() == 1);
+    params["requestedSchema"] = approval_schema(!wanted.subjects.empty());
     const McpResult answer = co_await about->ask("elicitation/create", std::move(params));
     // A client that cannot ask after all leaves it to others, or to the time.
     if (!answer) co_return;
-    (void)decides.approvals().decide(wanted.id, decision_of(*answer, wanted.subjects));
+    (void)decides.approvals().decide(wanted.id, decision_of(*answer, !wanted.subjects.empty()));
   };
   begin(exchange->peer()->service().loop(), ask(exchange, dispatcher, approval));
 }
@@ -226,9 +246,8 @@ McpResult McpOffer::input_required(const McpExchange&, const ToolCall& call) {
       std::chrono::duration_cast<std::chrono::seconds>(dispatcher_.settings().approval_patience);
   const std::string state = state_for(call, now_seconds() + patience.count(), random_hex(16));
   json::object request{{"method", "elicitation/create"}};
-  const bool one_command = call.tool == "shell" && subjects(call.tool, call.arguments).size() == 1;
   request["params"] = {{"message", question_of(call.tool, call.arguments)},
-                       {"requestedSchema", approval_schema(one_command)}};
+                       {"requestedSchema", approval_schema(has_commands(call.tool))}};
   json::object result{{"resultType", "input_required"}};
   result["inputRequests"] = {{kQuestion, std::move(request)}};
   result["requestState"] = state;
@@ -260,11 +279,7 @@ std::expected<std::optional<Decision>, McpResult> McpOffer::answered(const McpEx
   const json::object* said = responses != nullptr ? object_at(*responses, kQuestion) : nullptr;
   if (said == nullptr) return std::nullopt;  // it is asked again
   used_[nonce] = until;
-  std::vector<std::string> about;
-  if (call.tool == "shell")
-    for (PermissionSubject& subject : subjects(call.tool, call.arguments))
-      about.push_back(std::move(subject.text));
-  return decision_of(*said, about);
+  return decision_of(*said, has_commands(call.tool));
 }
 
 // ---- what is told of a session ------------------------------------------------

@@ -79,7 +79,10 @@ void McpPeer::send(std::optional<McpConnection::Send> message) {
 void McpPeer::take(std::vector<McpConnection::Step> steps) {
   for (McpConnection::Step& step : steps) {
     if (auto* message = std::get_if<McpConnection::Send>(&step)) send(std::move(*message));
-    if (const auto* stop = std::get_if<McpConnection::Stop>(&step)) cancel(stop->key);
+    if (const auto* stop = std::get_if<McpConnection::Stop>(&step)) {
+      cancel(stop->key);
+      send(McpConnection::Send{.text = {}, .about = stop->key, .last = true, .error = 0});
+    }
     if (auto* heard = std::get_if<McpConnection::Heard>(&step)) {
       const auto question = questions_.find(heard->question);
       if (question == questions_.end()) continue;

@@ -96,7 +96,7 @@ class Stdio : public std::enable_shared_from_this<Stdio> {
   }
 
   void send(std::string text) {
-    if (broken_) return;
+    if (broken_ || text.empty()) return;
     text += "\n";
     outbox_ += text;
     if (outbox_.size() > kMaxOutbox) broken_ = true;

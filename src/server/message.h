@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "server/cancel.h"
 
 namespace belljar::server {
 
@@ -36,6 +37,7 @@ struct Request {
   std::string body;
   Peer peer;
   std::shared_ptr<const Admitted> admitted;  // from when it was let in
+  std::shared_ptr<Cancel> gone;              // asked when who wanted it has hung up
 
   // The value of the only header of that name (lower case); nullptr when there is none.
   const std::string* header(std::string_view name) const;

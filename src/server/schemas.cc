@@ -111,7 +111,7 @@ constexpr std::string_view kSchemas = R"json({
   "properties": {
     "decision": {"enum": ["approve", "deny"]},
     "remember_for_session": {"type": "boolean", "description": "the same as the scope tool"},
-    "scope": {"enum": ["once", "tool", "pattern"]}, "pattern": {"type": "string"},
+    "scope": {"enum": ["once", "tool", "pattern", "same"]}, "pattern": {"type": "string"},
     "message": {"type": "string", "description": "for the model"}}},
 "Decided": {"type": "object", "required": ["approval_id", "decision"], "properties": {
   "approval_id": {"type": "string"}, "decision": {"type": "string"}}},

@@ -7,6 +7,8 @@
 #include <csignal>
 #include <cstring>
 
+#include "server/approval_socket.h"
+
 namespace belljar::server {
 namespace {
 
@@ -122,11 +124,16 @@ Status serve(Setup setup, ServeOptions options) {
                                            std::move(handler));
   app->set_http(self.http.get());
   TRY(self.listen());
+  std::unique_ptr<ApprovalSocket> approvals;
+  if (!self.options.approval_socket.empty())
+    approvals = TRY(ApprovalSocket::listen(self.loop, app->dispatcher().approvals(),
+                                           self.options.approval_socket));
   self.wait_for_stop();
   self.wait_for_reload();
   self.options.say("ready");
   notify(self.options.notify_socket, "READY=1");
   self.loop.run();
+  approvals.reset();
   self.app->drain();
   self.app->end();
   app->set_http(nullptr);

@@ -15,6 +15,7 @@ struct ServeOptions {
   std::function<Result<Setup>()> reload;             // on SIGHUP: tokens and names
   std::function<void(const std::string& what)> say;  // for the log
   std::string notify_socket;                         // systemd's; empty: none
+  std::string approval_socket;                       // for `belljar approvals`; empty: none
 };
 
 // Until it is told to stop (SIGTERM, SIGINT), which lets requests that run come to their

@@ -42,8 +42,9 @@ template <class Wanted>
 tools::Result<tools::Workspace> open_roots(const session::SessionView& view, Wanted&& wanted) {
   const bool is_root = ::geteuid() == 0;
   std::vector<tools::Root> roots;
+  // The host's / is not all of it the guest's: /proc, /dev and what is private are its own.
   for (const session::SessionRoot& root : view.roots)
-    if (wanted(root))
+    if (root.inside != "/" && wanted(root))
       roots.push_back({.inside = root.inside,
                        .outside = root.outside,
                        .writable = root.writable,

@@ -7,6 +7,11 @@ namespace json = boost::json;
 ToolCall tool_call(const SessionEntry& entry, std::string tool, json::object arguments) {
   arguments.erase("session");
   ToolCall call;
+  // No tool has an argument of that name: it says whose permissions count too.
+  if (const json::value* agent = arguments.if_contains("agent"); agent != nullptr) {
+    call.agent = agent->is_string() ? std::string(agent->get_string()) : json::serialize(*agent);
+    arguments.erase("agent");
+  }
   call.session = entry.id;
   call.tool = std::move(tool);
   call.arguments = std::move(arguments);

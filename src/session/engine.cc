@@ -14,17 +14,6 @@ namespace {
 constexpr std::size_t kMaxId = 128;
 constexpr std::size_t kMaxReaped = 10'000;  // remembered, so that their next call can say so
 
-// An id is a name and nothing else; it never becomes a part of a path.
-Status check_id(const std::string& id) {
-  auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '.' || c == ':';
-  };
-  if (id.empty() || id.size() > kMaxId || !std::ranges::all_of(id, allowed))
-    return fail("this is no session id", 0, "up to 128 letters, digits and - _ . :");
-  return {};
-}
-
 Result<std::string> random_id() {
   std::array<unsigned char, 16> bytes{};
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
@@ -39,6 +28,16 @@ Result<std::string> random_id() {
 }
 
 }  // namespace
+
+Status check_id(const std::string& id) {
+  auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.' || c == ':';
+  };
+  if (id.empty() || id.size() > kMaxId || !std::ranges::all_of(id, allowed))
+    return fail("this is no session id", 0, "up to 128 letters, digits and - _ . :");
+  return {};
+}
 
 // Looks from time to time for sessions that nobody uses. It outlives the engine by the
 // moment that the loop needs to wake it.

@@ -57,4 +57,7 @@ class Engine {
   std::shared_ptr<Reaper> reaper_;
 };
 
+// Whether a session may be called so: an id is never a path.
+Status check_id(const std::string& id);
+
 }  // namespace belljar::session

@@ -41,6 +41,15 @@ Status make_folder(const std::string& path) {
   return {};
 }
 
+// Where the guest sees the host's own /tmp, it comes to its folders by their path, and a jar of
+// root's as a user to whom the folders above do not belong. They can be passed then, not listed.
+Status let_pass(const std::string& folder, const Files& files) {
+  if (::geteuid() != 0 || files.reads != Reads::everything || files.private_tmp) return {};
+  for (const std::string& path : {folder.substr(0, folder.rfind('/')), folder})
+    if (::chmod(path.c_str(), 0711) < 0) return fail("chmod " + path, errno);
+  return {};
+}
+
 template <class Answer>
 Answer not_begun() {
   Answer answer;
@@ -98,6 +107,7 @@ Result<std::shared_ptr<Session>> Session::make(std::shared_ptr<Common> common, s
   session->plain_policy_ = session->policy_;
   Files& files = session->policy_.files;
   TRY(make_folder(session->folder_));
+  TRY(let_pass(session->folder_, files));
   if (files.workdir.empty()) {
     files.workdir = session->folder_ + "/work";
     TRY(make_folder(files.workdir));

@@ -1,5 +1,7 @@
 #include "session/view.h"
 
+#include <algorithm>
+
 #include "plan/explain.h"
 
 namespace belljar::session {
@@ -19,6 +21,12 @@ SessionView view_of(const Plan& plan) {
                           .hidden = place.access == Access::hide,
                           .owned = place.owned});
   }
+  // Where all of / is shown in the same way, no place of its own was needed for it.
+  const auto is_workdir = [&](const SessionRoot& root) { return root.inside == view.workdir; };
+  if (plan.layout.whole_root && !view.workdir.empty() &&
+      std::ranges::none_of(view.roots, is_workdir))
+    view.roots.push_back(
+        {.inside = view.workdir, .outside = view.workdir, .writable = plan.layout.root_writable});
   return view;
 }
 

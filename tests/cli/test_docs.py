@@ -63,7 +63,7 @@ def test_tests_that_are_named_exist(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_flags_that_are_named_exist(page):
-    commands = ("exec", "explain", "doctor", "python", "mcp", "approvals", "serve")
+    commands = ("exec", "explain", "doctor", "python", "mcp", "approvals", "serve", "sessions")
     known = set(re.findall(r"--([a-z][a-z-]+)", "".join(belljar("help", c) for c in commands)))
     # Of other programs, as they appear beside ours.
     known |= {"user", "scope", "preset", "build", "no-landlock", "long", "foreground", "prefix", "install", "security-opt", "check"}

@@ -16,7 +16,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import serving  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-NODE_PACKAGES = ["node@22", "@modelcontextprotocol/conformance@0.2.0-alpha.12"]
+NODE_PACKAGES = [
+    "node@22",
+    "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+    "@modelcontextprotocol/sdk@1",
+    "@modelcontextprotocol/client@2",
+]
 
 
 @pytest.fixture(scope="session")
@@ -35,10 +40,11 @@ def alone(name: str):
 
 @pytest.fixture(scope="session")
 def node_modules() -> pathlib.Path:
-    """A Node that is new enough, and the conformance suite."""
+    """A Node that is new enough, the conformance suite and the SDKs."""
     folder = ROOT / "build/mcp-node"
     with alone("mcp-node"):
-        if not (folder / "node_modules/@modelcontextprotocol/conformance").exists():
+        parts = (folder / "node_modules/@modelcontextprotocol" / name for name in ("conformance", "sdk", "client"))
+        if not all(part.exists() for part in parts):
             folder.mkdir(parents=True, exist_ok=True)
             subprocess.run(
                 ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *NODE_PACKAGES],

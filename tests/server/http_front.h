@@ -103,7 +103,6 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
       self->finish();
     };
     to.begin = [self = shared_from_this()](McpHttpHeaders headers) {
-      std::erase_if(headers, [](const auto& header) { return header.first == "Content-Type"; });
       headers.emplace_back("Content-Type", "text/event-stream");
       headers.emplace_back("Transfer-Encoding", "chunked");
       self->put(head(200, headers));

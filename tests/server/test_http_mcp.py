@@ -1,7 +1,13 @@
 """MCP over HTTP, behind the server's own door."""
 
-import json
+from __future__ import annotations
 
+import json
+import time
+
+import serving
+
+LOOP = "print('begun', flush=True)\nwhile True: pass"
 BOTH = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
 
@@ -51,3 +57,103 @@ def test_tools_are_called_over_mcp(server, ann):
 def test_another_token_cannot_use_the_protocols_session(server, ann, bob):
     headers = begin(ann)
     assert message(bob, "tools/list", headers, 2).status in (400, 404)
+
+
+def test_what_is_streamed_says_that_it_is(server, ann):
+    """A client reads by the type: what comes as events is not JSON."""
+    headers = begin(ann)
+    progress = {"progressToken": 1}
+    call = {"name": "python", "arguments": {"code": "print('x', flush=True)"}, "_meta": progress}
+    streamed = message(ann, "tools/call", headers, 2, **call)
+    assert streamed.headers["Content-Type"] == "text/event-stream", streamed
+    assert answer_in(streamed)["id"] == 2
+    assert message(ann, "tools/list", headers, 3).headers["Content-Type"] == "application/json"
+
+
+def test_a_cancelled_call_ends_its_stream_without_an_answer(server, ann):
+    headers = begin(ann)
+    call = {"name": "python", "arguments": {"code": LOOP}, "_meta": {"progressToken": 1}}
+    fields = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": call}
+    with serving.Events(ann, "POST", "/mcp", {**BOTH, **headers}, fields) as stream:
+        said = iter(stream.answer.readline, b"")
+        assert any(b"begun" in line for line in said)
+        told = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
+        assert ann("POST", "/mcp", json.dumps(told).encode(), {**BOTH, **headers}).status == 202
+        assert not any(b'"result"' in line or b'"error"' in line for line in said), "and it ended"
+    again = message(ann, "tools/call", headers, 7, name="python", arguments={"code": "6 * 7"})
+    assert answer_in(again)["result"]["structuredContent"]["result"] == "42", "its id can be used again"
+
+
+def test_who_hangs_up_in_the_stateless_era_has_cancelled_whether_or_not_anything_was_said(server, ann):
+    """Its time is 60 s, and calls of one session wait for one another."""
+    version = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+    headers = {**BOTH, "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "python"}
+    began = time.monotonic()
+    for more in ({"progressToken": 1}, {}):
+        for code in (LOOP, "6 * 7"):
+            params = {"name": "python", "arguments": {"code": code, "session": "hangs-up"}, "_meta": {**version, **more}}
+            body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+            if code == LOOP:
+                with server.connect() as connection:
+                    lines = [f"{name}: {value}" for name, value in headers.items()]
+                    lines += [f"Authorization: Bearer {ann.token}", "Host: localhost", f"Content-Length: {len(body)}"]
+                    connection.sendall("\r\n".join(["POST /mcp HTTP/1.1", *lines, "", ""]).encode() + body)
+                    assert serving.wait_until(lambda: any(one["busy"] for one in sessions_of(ann)))
+            else:
+                assert answer_in(ann("POST", "/mcp", body, headers))["result"]["structuredContent"]["result"] == "42"
+    assert time.monotonic() - began < 50, "nobody waited for the loops"
+
+
+def sessions_of(client) -> list[dict]:
+    return client.get("/v1/sessions").json["sessions"]
+
+
+def test_sessions_of_mcp_are_listed_for_the_token_that_made_them(server, ann, bob):
+    headers = begin(ann)
+    call = {"name": "python", "arguments": {"code": "open('x', 'w').write('1')"}}
+    own = answer_in(message(ann, "tools/call", headers, 2, **call))["result"]["structuredContent"]["session"]
+    named = {"name": "shell", "arguments": {"commands": ["true"], "session": "by-name"}}
+    assert not answer_in(message(ann, "tools/call", headers, 3, **named))["result"]["isError"]
+    assert {one["id"] for one in sessions_of(ann)} == {own, "by-name"}
+    assert {one["profile"] for one in sessions_of(ann)} == {"developer"}
+    assert sessions_of(bob) == []
+    assert ann.get(f"/v1/sessions/{own}/files/x").body == b"1"
+    assert bob.get(f"/v1/sessions/{own}/files/x").status == 404
+    assert ann.delete("/v1/sessions/by-name").status == 204
+    assert {one["id"] for one in sessions_of(ann)} == {own}
+    assert ann("DELETE", "/mcp", headers=headers).status == 204
+    assert sessions_of(ann) == [], "a connection's own ends with it"
+
+
+def test_nobody_takes_a_session_that_another_token_has_made(server, ann, bob):
+    """Also before its first call, and by whatever way."""
+    ann.session(id="mine")
+    call = {"name": "shell", "arguments": {"commands": ["true"], "session": "mine"}}
+    stolen = answer_in(message(bob, "tools/call", begin(bob), 2, **call))["result"]
+    assert stolen["structuredContent"]["error_type"] == "not_found", stolen
+    assert not answer_in(message(ann, "tools/call", begin(ann), 2, **call))["result"]["isError"], "but it is there"
+    made = {"name": "shell", "arguments": {"commands": ["true"], "session": "by-mcp"}}
+    assert not answer_in(message(ann, "tools/call", begin(ann), 2, **made))["result"]["isError"]
+    assert bob.post("/v1/sessions", id="by-mcp").status == 409
+    assert bob.post("/v1/sessions/by-mcp/python", code="1").status == 404
+
+
+def test_names_that_are_none_make_no_session(server, ann):
+    call = {"name": "shell", "arguments": {"commands": ["true"], "session": "../x"}}
+    assert answer_in(message(ann, "tools/call", begin(ann), 2, **call))["result"]["isError"]
+    assert sessions_of(ann) == []
+
+
+def test_sessions_of_mcp_count_for_the_most_that_a_token_may_have(start):
+    server = start(config="max_sessions_per_token = 2")
+    ann = server.client("ann")
+    headers = begin(ann)
+
+    def call(session):
+        arguments = {"commands": ["true"], "session": session}
+        return answer_in(message(ann, "tools/call", headers, 2, name="shell", arguments=arguments))["result"]
+
+    assert not call("a")["isError"] and not call("b")["isError"]
+    assert "the most allowed" in call("c")["content"][0]["text"]
+    assert ann.delete("/v1/sessions/a").status == 204
+    assert not call("c")["isError"]

@@ -268,16 +268,23 @@ def test_without_elicitation_a_terminal_decides(scene):
 
 
 def test_a_guest_cannot_approve_its_own_calls(scene):
-    """Not even one that sees the socket: with everything readable and writable."""
+    """Not even one that sees the socket: with everything readable and writable. The same words outside are answered."""
     work = os.path.join(scene.home, "work")
     os.mkdir(work)
     os.chown(work, scene.identity.uid, scene.identity.gid)
+    words = (
+        f"import glob, socket\npath = glob.glob('{scene.home}/belljar/*.sock')\n"
+        "s = socket.socket(socket.AF_UNIX); s.settimeout(20); s.connect(path[0])\n"
+        "s.send(b'{\"op\":\"list\"}\\n'); answer = s.recv(1000)\n"
+    )
     with mcp_client.Client(scene, "--permission=ask", "--profile=open", f"--workspace={work}") as client:
-        number = client.send_tool("python", code="import glob, os, socket, json\n"
-            f"path = glob.glob('{scene.home}/belljar/*.sock')\n"
-            "s = socket.socket(socket.AF_UNIX); s.settimeout(5); s.connect(path[0])\n"
-            "s.send(b'{\"op\":\"list\"}\\n'); s.recv(1000)")  # fmt: skip
+        number = client.send_tool("python", code=words + "answer")
         client.wait_for(lambda m: m.get("method") == "notifications/message")
+        outside = subprocess.run(
+            scene.identity.command(["/usr/bin/python3", "-c", words + "print(answer)"]),
+            cwd=scene.home, capture_output=True, text=True, timeout=mcp_client.PATIENCE,
+        )  # fmt: skip
+        assert '"pending"' in outside.stdout, outside
         waiting = json.loads(client.belljar("approvals", "list", "--json").stdout)[0]
         client.belljar("approvals", "approve", waiting["approval_id"])
         result = client.wait(number)["result"]["structuredContent"]

@@ -1,0 +1,146 @@
+#include "cli/local_http.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+
+#include "base/fd.h"
+#include "base/printable.h"
+#include "base/syscall.h"
+#include "cli/session_loop.h"
+
+namespace belljar::cli {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kMaxAnswer = std::size_t{256} << 20;
+
+Result<Fd> connect_to(const std::string& path) {
+  Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd) return fail("socket", errno);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return fail("the path " + path + " is too long");
+  path.copy(static_cast<char*>(address.sun_path), path.size());
+  const auto* to = reinterpret_cast<const sockaddr*>(&address);
+  if (retry([&] { return ::connect(fd.get(), to, sizeof address); }) < 0)
+    return fail("reach a server at " + path, errno,
+                "start `belljar serve`, or name its socket with --socket");
+  return fd;
+}
+
+std::string request_text(const std::string& method, const std::string& path,
+                         const json::object* body, std::string_view accept) {
+  const std::string content = body != nullptr ? json::serialize(*body) : std::string();
+  std::string text = method + " " + path + " HTTP/1.0\r\nHost: localhost\r\nAccept: ";
+  text.append(accept).append("\r\n");
+  if (body != nullptr) text += "Content-Type: application/json\r\n";
+  return text + "Content-Length: " + std::to_string(content.size()) + "\r\n\r\n" + content;
+}
+
+int status_in(std::string_view head) {
+  int status = 0;
+  if (head.size() > 12 && head.starts_with("HTTP/1."))
+    (void)std::from_chars(head.data() + 9, head.data() + 12, status);  // else it stays 0
+  return status;
+}
+
+// One event, without the empty line at its end.
+void tell(std::string_view text, const LocalHttp::OnEvent& on_event) {
+  std::string_view event;
+  std::string_view data;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (line.starts_with("event: ")) event = line.substr(7);
+    if (line.starts_with("data: ")) data = line.substr(6);
+  }
+  boost::system::error_code error;
+  const json::value value = json::parse(data, error);
+  if (!error && value.is_object()) on_event(event, value.get_object());
+}
+
+struct Incoming {
+  LocalHttp::Answer answer;
+  std::string bytes;
+  bool has_head = false;
+  bool is_stream = false;
+
+  void take(std::string_view more, const LocalHttp::OnEvent& on_event) {
+    bytes.append(more);
+    if (!has_head) take_head();
+    if (!is_stream) return;
+    for (std::size_t end = bytes.find("\n\n"); end != bytes.npos; end = bytes.find("\n\n")) {
+      const std::string event = bytes.substr(0, end);
+      bytes.erase(0, end + 2);
+      tell(event, on_event);
+    }
+  }
+  void take_head() {
+    const std::size_t end = bytes.find("\r\n\r\n");
+    if (end == bytes.npos) return;
+    has_head = true;
+    answer.status = status_in(bytes);
+    is_stream = bytes.substr(0, end).find("text/event-stream") != std::string::npos;
+    bytes.erase(0, end + 4);
+  }
+};
+
+Result<LocalHttp::Answer> exchange(const std::string& socket, const std::string& text,
+                                   const LocalHttp::OnEvent& on_event,
+                                   const std::function<void()>& interrupted) {
+  const Fd fd = TRY(connect_to(socket));
+  if (!write_all(fd.get(), text)) return fail("write to the server", errno);
+  Incoming incoming;
+  std::array<char, 65536> piece{};
+  for (;;) {
+    const ssize_t n = ::read(fd.get(), piece.data(), piece.size());
+    if (n < 0 && errno == EINTR) {
+      if (interrupted) interrupted();
+      continue;
+    }
+    if (n < 0) return fail("read from the server", errno);
+    if (n == 0) break;
+    incoming.take({piece.data(), static_cast<std::size_t>(n)}, on_event);
+    if (incoming.bytes.size() > kMaxAnswer) return fail("the server says too much");
+  }
+  if (!incoming.has_head) return fail("the server hung up");
+  incoming.answer.body = std::move(incoming.bytes);
+  return std::move(incoming.answer);
+}
+
+}  // namespace
+
+Result<LocalHttp::Answer> LocalHttp::request(const std::string& method, const std::string& path,
+                                             const json::object* body) const {
+  return exchange(socket_, request_text(method, path, body, "application/json"), {}, {});
+}
+
+Result<LocalHttp::Answer> LocalHttp::stream(const std::string& path, const json::object& body,
+                                            const OnEvent& on_event,
+                                            const std::function<void()>& interrupted) const {
+  return exchange(socket_, request_text("POST", path, &body, "text/event-stream"), on_event,
+                  interrupted);
+}
+
+std::unexpected<Error> error_of(const LocalHttp::Answer& answer) {
+  boost::system::error_code error;
+  const json::value value = json::parse(answer.body, error);
+  const json::object* object = error ? nullptr : value.if_object();
+  const json::value* about = object != nullptr ? object->if_contains("error") : nullptr;
+  auto text = [&](std::string_view name) {
+    const json::value* found =
+        about != nullptr && about->is_object() ? about->get_object().if_contains(name) : nullptr;
+    return found != nullptr && found->is_string() ? printable(std::string(found->get_string()))
+                                                  : std::string();
+  };
+  const std::string message = text("message");
+  if (message.empty()) return fail("the server answers " + std::to_string(answer.status));
+  return fail(message, 0, text("hint"));
+}
+
+}  // namespace belljar::cli

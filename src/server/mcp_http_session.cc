@@ -1,0 +1,97 @@
+#include "server/mcp_http_session.h"
+
+#include <algorithm>
+
+namespace belljar::server {
+namespace {
+
+constexpr std::chrono::hours kIdle{1};
+constexpr std::size_t kMaxOldStreams = 32;  // that have ended
+constexpr std::size_t kMaxHearings = 256;
+
+}  // namespace
+
+McpHttpSession::McpHttpSession(McpService& service, std::string id, std::string principal)
+    : id_(std::move(id)), general_(std::make_shared<McpHttpStream>("g")) {
+  peer_ = McpPeer::make(service, std::move(principal),
+                        [this](McpConnection::Send message) { send(message); });
+}
+
+McpHttpSession::~McpHttpSession() {
+  peer_->close();
+  general_->detach();
+  for (auto& [key, stream] : streams_) stream->detach();
+}
+
+void McpHttpSession::post(McpMessage message, McpHttpAnswer answer) {
+  used_ = Clock::now();
+  const auto* request = std::get_if<McpRequest>(&message);
+  if (request == nullptr) {
+    peer_->receive(std::move(message));
+    answer.whole(202, {}, "");
+    return;
+  }
+  const std::string key = key_of(request->id);
+  forget_old();
+  if (streams_.contains(key) && !streams_[key]->ended())
+    return refuse(answer, 400, "a request with this id is under way");
+  const auto stream = std::make_shared<McpHttpStream>(std::to_string(++made_));
+  streams_[key] = stream;
+  attach(stream, std::move(answer));
+  peer_->receive(std::move(message));
+}
+
+void McpHttpSession::get(McpHttpAnswer answer, const std::string* last_event) {
+  used_ = Clock::now();
+  if (last_event == nullptr) {
+    attach(general_, std::move(answer));
+    general_->begin();
+    return;
+  }
+  const std::size_t dash = last_event->rfind('-');
+  const std::string digits = dash != last_event->npos ? last_event->substr(dash + 1) : "";
+  const bool good = !digits.empty() && digits.size() < 10 &&
+                    digits.find_first_not_of("0123456789") == digits.npos;
+  const Stream stream = good ? find(last_event->substr(0, dash)) : nullptr;
+  if (stream == nullptr) return refuse(answer, 404, "there is no such event");
+  hear(stream, answer.gone);
+  stream->resume(std::move(answer), std::stoul(digits), headers());
+}
+
+bool McpHttpSession::idle() const { return !peer_->busy() && Clock::now() - used_ > kIdle; }
+
+void McpHttpSession::attach(const Stream& stream, McpHttpAnswer answer) {
+  const std::shared_ptr<Cancel> gone = answer.gone;
+  stream->attach(std::move(answer), headers());
+  hear(stream, gone);
+}
+
+void McpHttpSession::hear(const Stream& stream, const std::shared_ptr<Cancel>& gone) {
+  std::erase_if(hearings_, [](const auto& entry) { return entry.first->asked(); });
+  if (gone == nullptr) return;
+  hearings_.emplace_back(gone, std::make_unique<Cancel::Hearing>(
+                                   gone, [stream, raw = gone.get()] { stream->lost(raw); }));
+  if (hearings_.size() > kMaxHearings) hearings_.pop_front();
+}
+
+void McpHttpSession::send(const McpConnection::Send& message) {
+  const auto found = streams_.find(message.about);
+  if (message.text.empty() && found == streams_.end()) return;
+  const Stream& stream = found != streams_.end() ? found->second : general_;
+  stream->send(message);
+}
+
+McpHttpSession::Stream McpHttpSession::find(const std::string& id) const {
+  if (id == general_->id()) return general_;
+  const auto is_asked = [&](const auto& entry) { return entry.second->id() == id; };
+  const auto found = std::ranges::find_if(streams_, is_asked);
+  return found != streams_.end() ? found->second : nullptr;
+}
+
+void McpHttpSession::forget_old() {
+  const auto has_ended = [](const auto& entry) { return entry.second->ended(); };
+  const auto old = static_cast<std::size_t>(std::ranges::count_if(streams_, has_ended));
+  if (old > kMaxOldStreams) std::erase_if(streams_, has_ended);
+}
+
+}  // namespace belljar::server

@@ -1,0 +1,47 @@
+// One client of the stateful era over HTTP: a stream for each of its requests, and one for what
+// belongs to none.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <map>
+
+#include "server/mcp_http_stream.h"
+#include "server/mcp_service.h"
+
+namespace belljar::server {
+
+class McpHttpSession {
+ public:
+  McpHttpSession(McpService& service, std::string id, std::string principal);
+  McpHttpSession(const McpHttpSession&) = delete;
+  McpHttpSession& operator=(const McpHttpSession&) = delete;
+  ~McpHttpSession();
+
+  void post(McpMessage message, McpHttpAnswer answer);
+  void get(McpHttpAnswer answer, const std::string* last_event);
+
+  const std::string& id() const { return id_; }
+  const std::string& principal() const { return peer_->principal(); }
+  bool idle() const;
+
+ private:
+  using Stream = std::shared_ptr<McpHttpStream>;
+
+  McpHttpHeaders headers() const { return {{"Mcp-Session-Id", id_}}; }
+  void attach(const Stream& stream, McpHttpAnswer answer);
+  void hear(const Stream& stream, const std::shared_ptr<Cancel>& gone);
+  void send(const McpConnection::Send& message);
+  Stream find(const std::string& id) const;
+  void forget_old();
+
+  std::string id_;
+  Stream general_;
+  std::map<std::string, Stream> streams_;  // by request
+  std::deque<std::pair<std::shared_ptr<Cancel>, std::unique_ptr<Cancel::Hearing>>> hearings_;
+  std::shared_ptr<McpPeer> peer_;
+  std::uint64_t made_ = 0;
+  Clock::time_point used_ = Clock::now();
+};
+
+}  // namespace belljar::server

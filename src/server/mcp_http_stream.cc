@@ -1,0 +1,81 @@
+#include "server/mcp_http_stream.h"
+
+namespace belljar::server {
+namespace {
+
+constexpr std::size_t kMaxKept = 1000;                        // events
+constexpr std::size_t kMaxKeptBytes = std::size_t{32} << 20;  // of them
+constexpr int kRetryMs = 500;
+
+}  // namespace
+
+void McpHttpStream::send(const McpConnection::Send& message) {
+  if (message.text.empty()) {  // no answer will come
+    if (answer_ && !begun_) begin();
+    return end();
+  }
+  // The last message of a request, if it is the first as well, needs no stream.
+  if (message.last && next_ == 0 && answer_ && !begun_) {
+    ended_ = true;
+    const McpHttpAnswer answer = *std::exchange(answer_, std::nullopt);
+    McpHttpHeaders headers = json_headers();
+    headers.insert(headers.end(), headers_.begin(), headers_.end());
+    answer.whole(200, std::move(headers), message.text);
+    return;
+  }
+  if (answer_ && !begun_) begin();
+  keep(message.text);
+  if (answer_) answer_->event(event_text(event_id(next_ - 1), kept_.back()));
+  if (message.last) end();
+}
+
+void McpHttpStream::attach(McpHttpAnswer answer, McpHttpHeaders headers) {
+  detach();
+  headers_ = std::move(headers);
+  answer_ = std::move(answer);
+  begun_ = false;
+}
+
+void McpHttpStream::resume(McpHttpAnswer answer, std::size_t after, McpHttpHeaders headers) {
+  attach(std::move(answer), std::move(headers));
+  begun_ = true;
+  answer_->begin(headers_);
+  for (std::size_t i = 0; i < kept_.size(); ++i)
+    if (first_ + i > after) answer_->event(event_text(event_id(first_ + i), kept_[i]));
+  if (ended_) end();
+}
+
+void McpHttpStream::begin() {
+  begun_ = true;
+  answer_->begin(headers_);
+  // So that who loses the connection before the first event can come back too.
+  if (next_ == 0) ++next_, first_ = 1;
+  answer_->event("id: " + event_id(0) + "\nretry: " + std::to_string(kRetryMs) + "\ndata: \n\n");
+}
+
+void McpHttpStream::end() {
+  ended_ = true;
+  detach();
+}
+
+void McpHttpStream::detach() {
+  if (answer_ && begun_) answer_->end();
+  answer_.reset();
+}
+
+void McpHttpStream::lost(const Cancel* gone) {
+  if (answer_ && answer_->gone.get() == gone) answer_.reset();
+}
+
+void McpHttpStream::keep(const std::string& text) {
+  kept_.push_back(text);
+  bytes_ += text.size();
+  ++next_;
+  while (kept_.size() > 1 && (kept_.size() > kMaxKept || bytes_ > kMaxKeptBytes)) {
+    bytes_ -= kept_.front().size();
+    kept_.pop_front();
+    ++first_;
+  }
+}
+
+}  // namespace belljar::server

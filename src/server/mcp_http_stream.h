@@ -1,0 +1,48 @@
+// The events of one request of the stateful era, or of none, while connections come and go: who
+// comes back hears the rest.
+#pragma once
+
+#include <deque>
+
+#include "server/mcp_connection.h"
+#include "server/mcp_http_exchange.h"
+
+namespace belljar::server {
+
+class McpHttpStream {
+ public:
+  explicit McpHttpStream(std::string id) : id_(std::move(id)) {}
+
+  void send(const McpConnection::Send& message);
+
+  // From now on this connection hears it. The headers are for an answer of either kind.
+  void attach(McpHttpAnswer answer, McpHttpHeaders headers);
+  // The same for who comes back: all after that event.
+  void resume(McpHttpAnswer answer, std::size_t after, McpHttpHeaders headers);
+  void begin();
+
+  // The connection is to go; the stream is still there.
+  void detach();
+  // The connection has gone.
+  void lost(const Cancel* gone);
+
+  bool ended() const { return ended_; }
+  const std::string& id() const { return id_; }
+
+ private:
+  std::string event_id(std::size_t number) const { return id_ + "-" + std::to_string(number); }
+  void keep(const std::string& text);
+  void end();
+
+  std::string id_;
+  std::optional<McpHttpAnswer> answer_;
+  McpHttpHeaders headers_;
+  bool begun_ = false;
+  bool ended_ = false;
+  std::deque<std::string> kept_;
+  std::size_t bytes_ = 0;
+  std::size_t first_ = 0;  // the number of the first that is kept
+  std::size_t next_ = 0;
+};
+
+}  // namespace belljar::server

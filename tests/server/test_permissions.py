@@ -1,0 +1,76 @@
+"""[permissions] and agent files: the same with `belljar serve` as with `belljar mcp`."""
+
+from __future__ import annotations
+
+import mcp_client
+import pytest
+from test_http_mcp import answer_in, begin, message
+
+CODER = "---\nname: coder\npermission:\n  bash:\n    'echo *': allow\n    'touch *': ask\n  read: allow\n---\n"
+READER = "---\nname: reader\npermission:\n  read: allow\n---\n"
+
+
+@pytest.fixture
+def agents(scene):
+    folder = scene.home / "agents"
+    folder.mkdir(mode=0o755)
+    (folder / "coder.md").write_text(CODER)
+    (folder / "reader.md").write_text(READER)
+    return folder
+
+
+def shell(client, session, command, **more):
+    return client.post(f"/v1/sessions/{session}/shell", commands=[command], **more)
+
+
+def test_the_table_of_the_config_counts_in_serve(start):
+    server = start(config='[permissions]\nshell = { "*" = "deny", "echo *" = "auto" }\n')
+    ann = server.client("ann")
+    session = ann.session()
+    assert shell(ann, session, "echo hi").json["stdout"] == "hi\n"
+    assert shell(ann, session, "ls").status == 403
+    headers = begin(ann)
+    for command, denied in (("echo hi", False), ("ls", True)):
+        call = {"name": "shell", "arguments": {"commands": [command]}}
+        result = answer_in(message(ann, "tools/call", headers, 2, **call))["result"]
+        assert result["isError"] == denied, result
+    assert ann.python(session, "6 * 7")["result"] == "42", "of python nothing is said"
+
+
+def test_the_agent_of_the_operator_counts_for_every_request(start, agents):
+    server = start("--agent=coder", f"--agents={agents}")
+    ann = server.client("ann")
+    session = ann.session()
+    assert shell(ann, session, "echo hi").status == 200
+    assert shell(ann, session, "ls").status == 403
+    assert shell(ann, session, "echo hi", agent="reader").status == 403, "the strictest counts"
+    assert shell(ann, session, "ls", agent="coder").status == 403
+    assert shell(ann, session, "echo hi", agent="nobody").status == 403, "one that is not there may do nothing"
+
+
+def test_a_request_may_name_an_agent(start, agents):
+    server = start(f"--agents={agents}")
+    ann = server.client("ann")
+    session = ann.session()
+    assert shell(ann, session, "ls").status == 200
+    assert shell(ann, session, "ls", agent="coder").status == 403
+    assert shell(ann, session, "echo hi", agent="coder").status == 200
+    tool = f"/v1/sessions/{session}/tools/shell"
+    assert ann.post(tool, commands=["ls"], agent="coder").json["error_type"] == "denied"
+    assert not ann.post(tool, commands=["ls"]).json["is_error"]
+    headers = begin(ann)
+    for agent, denied in ((None, False), ("coder", True)):
+        call = {"name": "shell", "arguments": {"commands": ["ls"]}, "_meta": {"belljar/agent": agent} if agent else {}}
+        assert answer_in(message(ann, "tools/call", headers, 2, **call))["result"]["isError"] == denied
+
+
+def test_an_agent_that_is_not_there_is_no_start(start, agents):
+    with pytest.raises(RuntimeError, match="there is no agent nobody"):
+        start("--agent=nobody", f"--agents={agents}")
+
+
+def test_a_client_of_mcp_cannot_leave_its_agent(scene, agents):
+    with mcp_client.Client(scene, "--agent=reader", f"--agents={agents}") as client:
+        number = client.send_tool("shell", {"belljar/agent": "coder"}, commands=["echo hi"])
+        assert client.wait(number)["result"]["structuredContent"]["error_type"] == "denied"
+
