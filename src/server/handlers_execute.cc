@@ -3,11 +3,14 @@
 #include "server/fields.h"
 #include "server/handlers.h"
 #include "server/tool_calls.h"
+#include "session/output_file.h"
 
 namespace belljar::server {
 namespace {
 
 namespace json = boost::json;
+
+constexpr std::size_t kMaxCode = std::size_t{16} << 20;  // as the session has it
 
 // One call that is on its way, and who hears of it.
 struct Running {
@@ -51,7 +54,11 @@ Async<Response> finish(std::shared_ptr<Running> running, ToolCall call) {
   running->say("stdout", running->out.rest());
   running->say("stderr", running->err.rest());
   if (running->ends_session && !app.has_ended()) app.close_session(running->session);
-  const std::optional<Fault> fault = fault_of(answer);
+  std::optional<Fault> fault = fault_of(answer);
+  // A session that somebody closed meanwhile has not failed.
+  if (fault && fault->type == kSessionFailed.type && !app.has_ended() &&
+      !app.engine().has(running->session) && !running->ends_session)
+    fault = kSessionClosed;
   const Error error{answer.text, 0, {}};
   if (fault && running->stream != nullptr)
     running->stream->send_last("error", error_object(*fault, error));
@@ -78,29 +85,44 @@ struct Asked {
   bool streamed = false;
 };
 
+void read_python(Fields& fields, std::string& wrong) {
+  if (fields.required_text("code").size() > kMaxCode) wrong = "code: it is larger than 16 MiB";
+}
+
+void read_shell(Fields& fields, json::object& arguments, std::string& wrong) {
+  std::size_t size = 0;
+  for (const std::string& command : fields.texts("commands")) {
+    size += command.size();
+    if (command.find('\0') != command.npos) wrong = "commands: a command holds a NUL byte";
+  }
+  if (size > kMaxCode) wrong = "commands: they are larger than 16 MiB";
+  if (const auto length = fields.number("max_output_length"))
+    arguments["max_output_length"] = std::min<std::uint64_t>(*length, kMaxCode);
+  (void)fields.flag("one_shot");
+}
+
 // Read strictly here; what the values must be beyond their kind the tool says.
 std::expected<Asked, Response> read_call(const Request& request, std::string_view tool) {
   std::expected<json::object, Response> body = json_body(request);
   if (!body) return std::unexpected(std::move(body.error()));
   Asked asked;
-  asked.arguments = *body;
+  for (const auto& [name, value] : *body)
+    if (!value.is_null()) asked.arguments[name] = value;
   Fields fields(std::move(*body));
-  if (tool == "python") {
-    (void)fields.required_text("code");
-  } else {
-    for (const std::string& command : fields.texts("commands"))
-      if (command.find('\0') != command.npos)
-        return std::unexpected(refuse(kBadRequest, "commands: a command holds a NUL byte"));
-    (void)fields.number("max_output_length");
-    (void)fields.flag("one_shot");
-  }
-  (void)fields.milliseconds("timeout_ms");
+  std::string wrong;
+  if (tool == "python") read_python(fields, wrong);
+  if (tool == "shell") read_shell(fields, asked.arguments, wrong);
+  if (const auto time = fields.milliseconds("timeout_ms"))
+    asked.arguments["timeout_ms"] = time->count();
   (void)fields.texts("outputs");
-  (void)fields.text("output_file");
+  const std::optional<std::string> output_file = fields.text("output_file");
+  if (output_file && !session::OutputFile::is_name(*output_file))
+    wrong = "output_file: up to 128 letters, digits and - _ . and no dot at the beginning";
   asked.agent = fields.text("agent").value_or("");
   asked.streamed = fields.flag("stream") || wants_stream(request);
   if (std::optional<Response> refusal = fields.refusal())
     return std::unexpected(std::move(*refusal));
+  if (!wrong.empty()) return std::unexpected(refuse(kBadRequest, wrong));
   asked.arguments.erase("stream");
   asked.arguments.erase("agent");
   return asked;

@@ -54,13 +54,15 @@ Async<Response> create_session(App& app, Request request) {
   if (!body) co_return std::move(body.error());
   Fields fields(std::move(*body));
   SessionEntry entry;
-  entry.id = fields.text("id").value_or("");
+  const std::optional<std::string> id = fields.text("id");
+  entry.id = id.value_or("");
   entry.owner = principal_of(request).name;
   entry.shared = fields.flag("shared");
   const std::string profile = fields.text("profile").value_or("");
   const json::object wishes = fields.object("policy").value_or(json::object());
   const std::vector<std::string> skills = fields.texts("skills");
   if (std::optional<Response> refusal = fields.refusal()) co_return std::move(*refusal);
+  if (id && id->empty()) co_return refuse(kBadRequest, "id: must not be empty");
   std::expected<Policy, Response> policy =
       requested_policy(app.setup().loaded, app.setup().caller, profile, wishes);
   if (!policy) co_return std::move(policy.error());

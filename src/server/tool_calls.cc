@@ -41,6 +41,7 @@ std::optional<Fault> fault_of(const ToolAnswer& answer) {
   if (type == "denied") return Fault{403, "denied"};
   if (type == "not_approved") return Fault{403, "not_approved"};
   if (type == "cancelled") return Fault{409, "cancelled"};
+  if (type == "output_file") return kConflict;
   if (type == "failed") return kSessionFailed;
   return std::nullopt;
 }
