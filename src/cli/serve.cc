@@ -108,6 +108,7 @@ Result<server::Setup> setup_of(const Asked& asked) {
   setup.tokens = TRY(server::Tokens::read_or_make(settings.token_file));
   setup.names = {.hosts = settings.hosts, .origins = settings.origins};
   setup.skills_dir = settings.skills_dir;
+  setup.dispatch.floors = setup.loaded.permissions;
   if (!asked.permission.empty()) {
     const std::optional<Permission> floor = parse_permission(asked.permission);
     if (!floor) return fail("--permission: " + asked.permission + " is not one of auto, ask, deny");

@@ -32,6 +32,8 @@ struct FileLink {
   std::uint64_t size = 0;
 };
 
+struct ToolAnswer;
+
 struct ToolCall {
   std::string session;  // empty: a new one, unless the arguments name one
   std::string tool;
@@ -46,6 +48,8 @@ struct ToolCall {
   // What a person has said already, to a question with these very arguments.
   std::optional<Decision> decision;
   bool wants_whole = false;  // fill in the answer's `whole` too
+  // Runs in the tool's place once that is permitted.
+  std::function<Async<ToolAnswer>(ToolCall&)> instead;
 };
 
 struct ToolAnswer {
@@ -98,6 +102,8 @@ class Dispatcher {
   Audit& audit() { return audit_; }
   session::Engine& engine() { return engine_; }
   const DispatchSettings& settings() const { return settings_; }
+  // From the next call on.
+  void set_floors(std::vector<Permissions> floors) { settings_.floors = std::move(floors); }
 
  private:
   struct Lane;

@@ -2,14 +2,18 @@
 // dispatcher, so that permissions, approvals and the audit trail are the same for all.
 #include "server/fields.h"
 #include "server/handlers.h"
+#include "server/run_program.h"
 #include "server/tool_calls.h"
 #include "session/output_file.h"
+#include "tools/arguments.h"
+#include "tools/tool_table.h"
 
 namespace belljar::server {
 namespace {
 
 namespace json = boost::json;
 
+constexpr std::string_view kSpawn = "process_start";     // what it is permitted as
 constexpr std::size_t kMaxCode = std::size_t{16} << 20;  // as the session has it
 
 // One call that is on its way, and who hears of it.
@@ -83,7 +87,15 @@ struct Asked {
   json::object arguments;
   std::string agent;
   bool streamed = false;
+  std::optional<std::chrono::milliseconds> time;
 };
+
+// As process_start has it; no terminal, since nobody types.
+void read_spawn(Fields& fields) {
+  (void)fields.texts("arguments");
+  (void)fields.text("folder");
+  (void)fields.object("environment");
+}
 
 void read_python(Fields& fields, std::string& wrong) {
   if (fields.required_text("code").size() > kMaxCode) wrong = "code: it is larger than 16 MiB";
@@ -101,7 +113,14 @@ void read_shell(Fields& fields, json::object& arguments, std::string& wrong) {
   (void)fields.flag("one_shot");
 }
 
-// Read strictly here; what the values must be beyond their kind the tool says.
+void read_outputs(Fields& fields, std::string& wrong) {
+  (void)fields.texts("outputs");
+  const std::optional<std::string> output_file = fields.text("output_file");
+  if (output_file && !session::OutputFile::is_name(*output_file))
+    wrong = "output_file: up to 128 letters, digits and - _ . and no dot at the beginning";
+}
+
+// Read strictly; what the values must be beyond their kind the tool says.
 std::expected<Asked, Response> read_call(const Request& request, std::string_view tool) {
   std::expected<json::object, Response> body = json_body(request);
   if (!body) return std::unexpected(std::move(body.error()));
@@ -112,12 +131,14 @@ std::expected<Asked, Response> read_call(const Request& request, std::string_vie
   std::string wrong;
   if (tool == "python") read_python(fields, wrong);
   if (tool == "shell") read_shell(fields, asked.arguments, wrong);
-  if (const auto time = fields.milliseconds("timeout_ms"))
-    asked.arguments["timeout_ms"] = time->count();
-  (void)fields.texts("outputs");
-  const std::optional<std::string> output_file = fields.text("output_file");
-  if (output_file && !session::OutputFile::is_name(*output_file))
-    wrong = "output_file: up to 128 letters, digits and - _ . and no dot at the beginning";
+  asked.time = fields.milliseconds("timeout_ms");
+  if (asked.time) asked.arguments["timeout_ms"] = asked.time->count();
+  if (tool == kSpawn) {
+    read_spawn(fields);
+    asked.arguments.erase("timeout_ms");  // it is no argument of the tool's
+  } else {
+    read_outputs(fields, wrong);
+  }
   asked.agent = fields.text("agent").value_or("");
   asked.streamed = fields.flag("stream") || wants_stream(request);
   if (std::optional<Response> refusal = fields.refusal())
@@ -125,6 +146,9 @@ std::expected<Asked, Response> read_call(const Request& request, std::string_vie
   if (!wrong.empty()) return std::unexpected(refuse(kBadRequest, wrong));
   asked.arguments.erase("stream");
   asked.arguments.erase("agent");
+  // Now, since a stream that has begun has answered 200.
+  const tools::Status fits = tools::check_arguments(*tools::find_tool(tool), asked.arguments);
+  if (!fits) return std::unexpected(refuse(kBadRequest, fits.error()));
   return asked;
 }
 
@@ -139,6 +163,10 @@ Async<Response> execute(App& app, const Request& request, const SessionEntry& en
   ToolCall call = tool_call(entry, std::move(tool), std::move(asked.arguments));
   call.agent = std::move(asked.agent);
   call.wants_whole = true;
+  if (running->tool == kSpawn)
+    call.instead = [&engine = app.engine(), time = asked.time](ToolCall& permitted) {
+      return run_program(engine, permitted, time);
+    };
   if (asked.streamed || app.events().is_heard()) call.on_output = listener(running);
   if (!asked.streamed) co_return co_await finish(std::move(running), std::move(call));
   auto stream = std::make_shared<EventStream>(app.loop(), EventStream::Overflow::loses_event);
@@ -182,11 +210,17 @@ Async<Response> execute_python(App& app, Request request) {
 Async<Response> execute_shell(App& app, Request request) {
   return execute_in_session(app, std::move(request), "shell");
 }
+Async<Response> execute_spawn(App& app, Request request) {
+  return execute_in_session(app, std::move(request), std::string(kSpawn));
+}
 Async<Response> execute_python_once(App& app, Request request) {
   return execute_once(app, std::move(request), "python");
 }
 Async<Response> execute_shell_once(App& app, Request request) {
   return execute_once(app, std::move(request), "shell");
+}
+Async<Response> execute_spawn_once(App& app, Request request) {
+  return execute_once(app, std::move(request), std::string(kSpawn));
 }
 
 }  // namespace belljar::server

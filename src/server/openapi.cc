@@ -3,6 +3,9 @@
 #include <boost/json.hpp>
 #include <set>
 
+#include "server/http_text.h"
+#include "tools/tool_table.h"
+
 namespace belljar::server {
 namespace {
 
@@ -31,6 +34,15 @@ std::string path_of(std::string_view pattern) {
   return path;
 }
 
+json::object schema_of_part(std::string_view name) {
+  json::object schema{{"type", "string"}};
+  if (name != "tool") return schema;
+  json::array names;
+  for (const tools::Tool& tool : tools::all_tools()) names.emplace_back(tool.name);
+  schema["enum"] = std::move(names);
+  return schema;
+}
+
 json::array parameters_of(const Route& route) {
   json::array list;
   std::string_view rest = route.pattern;
@@ -41,7 +53,7 @@ json::array parameters_of(const Route& route) {
     list.push_back({{"name", path_of(rest.substr(open + 1, close - open - 1))},
                     {"in", "path"},
                     {"required", true},
-                    {"schema", {{"type", "string"}}}});
+                    {"schema", schema_of_part(rest.substr(open + 1, close - open - 1))}});
     rest.remove_prefix(close + 1);
   }
   for (const QueryField& field : route.query)
@@ -98,12 +110,6 @@ json::object operation_of(const Route& route) {
   if (!route.takes.empty())
     operation["requestBody"] = {{"required", needs_body(route)}, {"content", content(route.takes)}};
   return operation;
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(c | 0x20);
-  return result;
 }
 
 std::string escape(std::string_view text) {

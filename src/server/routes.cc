@@ -95,6 +95,11 @@ std::vector<Line> execute_lines() {
           .takes("ShellRequest")
           .gives("ShellResult")
           .refuses({409}),
+      post("/v1/sessions/{id}/spawn", Right::run, execute_spawn,
+           "run a program in a session, without a shell")
+          .takes("SpawnRequest")
+          .gives("SpawnResult")
+          .refuses({409}),
       post("/v1/execute/python", Right::run, execute_python_once,
            "run Python in a session of its own, which ends with it")
           .takes("PythonRequest")
@@ -104,6 +109,11 @@ std::vector<Line> execute_lines() {
            "run shell commands in a session of their own, which ends with them")
           .takes("ShellRequest")
           .gives("ShellResult")
+          .refuses({409}),
+      post("/v1/execute/spawn", Right::run, execute_spawn_once,
+           "run a program in a session of its own, which ends with it")
+          .takes("SpawnRequest")
+          .gives("SpawnResult")
           .refuses({409}),
   };
 }

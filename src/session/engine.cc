@@ -192,6 +192,13 @@ Async<Result<std::shared_ptr<Program>>> Engine::spawn(std::string id, ProgramCal
   co_return co_await (*session)->spawn(std::move(call));
 }
 
+Async<Result<ProgramEnd>> Engine::run(std::string id, ProgramCall call,
+                                      std::optional<std::chrono::milliseconds> time) {
+  Result<std::shared_ptr<Session>> session = find_or_open(id);
+  if (!session) co_return std::unexpected(session.error());
+  co_return co_await (*session)->run(std::move(call), time);
+}
+
 Async<Status> Engine::reset(std::string id) {
   Result<std::shared_ptr<Session>> session = find_or_open(id);
   if (!session) co_return std::unexpected(session.error());

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 import serving
+from test_http_skills import upload, zipped
 
 LONG = os.environ.get("BELLJAR_LONG") == "1"
 SECONDS = 600 if LONG else 25
@@ -37,12 +38,15 @@ def test_requests_made_from_the_document_are_answered_as_it_says(start, openapi_
     """schemathesis: no 5xx, no status that is not listed, no answer that is not as described."""
     server = start(config=SERVER, session=SESSION)
     token = serving.TOKENS["boss"][1]
+    skill = "---\nname: plots\ndescription: draws\n---\n"
+    assert upload(server.client("boss"), zipped({"SKILL.md": skill})).status == 201
     done = subprocess.run(
         [
             openapi_tools / "schemathesis", f"--config-file={CONFIG}", "--no-color", "run",
             f"http://127.0.0.1:{server.port}/openapi.json", f"--header=Authorization: Bearer {token}",
             f"--max-time={SECONDS}", "--request-timeout=60", "--continue-on-failure", "--generation-database=none",
-            *NOT_FUZZED,
+            "--suppress-health-check=all",
+            *NOT_FUZZED, *([] if LONG else ["--seed=1"]),
         ],
         cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS + 300,
     )  # fmt: skip
