@@ -48,6 +48,7 @@ struct ToolCall {
   // What a person has said already, to a question with these very arguments.
   std::optional<Decision> decision;
   bool wants_whole = false;  // fill in the answer's `whole` too
+  bool may_open = true;      // else a session that was closed meanwhile stays closed
   // Runs in the tool's place once that is permitted.
   std::function<Async<ToolAnswer>(ToolCall&)> instead;
 };
@@ -114,6 +115,10 @@ class Dispatcher {
   Async<ToolAnswer> run_sessions(ToolCall& call);
   Async<ToolAnswer> run_file(ToolCall& call);
   Approval approval_of(const ToolCall& call) const;
+  // The engine would make it again, but under the operator's policy and not its own.
+  bool is_closed(const ToolCall& call) const {
+    return !call.may_open && !engine_.has(call.session);
+  }
   void forget_gone();
   std::shared_ptr<session::Turns> lane(const std::string& session, std::string_view worker);
 

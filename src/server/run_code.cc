@@ -180,6 +180,7 @@ Async<ToolAnswer> Dispatcher::run_python(ToolCall& call) {
   const session::Turns::Turn turn = co_await turns->take();
   if (call.cancel != nullptr && call.cancel->asked())
     co_return tool_error("cancelled", "cancelled before it began");
+  if (is_closed(call)) co_return tool_error("failed", "the session was closed");
   asked->on_output = call.on_output;
   const std::string id = call.session;
   const Cancel::Hearing hearing(call.cancel, [this, id] {
@@ -199,6 +200,7 @@ Async<ToolAnswer> Dispatcher::run_shell(ToolCall& call) {
   const session::Turns::Turn turn = co_await turns->take();
   if (call.cancel != nullptr && call.cancel->asked())
     co_return tool_error("cancelled", "cancelled before it began");
+  if (is_closed(call)) co_return tool_error("failed", "the session was closed");
   asked->on_output = call.on_output;
   const std::string id = call.session;
   const Cancel::Hearing hearing(call.cancel, [this, id] {

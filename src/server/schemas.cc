@@ -24,7 +24,7 @@ constexpr std::string_view kSchemas = R"json({
 "Capabilities": {"type": "object", "description": "what is enforced here: a plan as data"},
 "SessionRequest": {"type": "object", "additionalProperties": false, "properties": {
   "id": {"type": "string", "description": "without one it is made up",
-         "pattern": "^[A-Za-z0-9_.:-]{1,128}$"},
+         "pattern": "^[A-Za-z0-9_:-][A-Za-z0-9_.:-]{0,127}$"},
   "profile": {"type": "string", "enum": ["open", "developer", "restricted", "public-bot",
               "trusted-maintenance"], "description": "one that allows no more than the server's"},
   "policy": {"type": "object", "description": "keys of [sandbox] that narrow the policy"},

@@ -11,6 +11,7 @@ ToolCall tool_call(const SessionEntry& entry, std::string tool, json::object arg
   call.tool = std::move(tool);
   call.arguments = std::move(arguments);
   call.principal = entry.owner;
+  call.may_open = false;
   return call;
 }
 

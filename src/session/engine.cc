@@ -20,8 +20,10 @@ Status check_id(const std::string& id) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '_' || c == '.' || c == ':';
   };
-  if (id.empty() || id.size() > kMaxId || !std::ranges::all_of(id, allowed))
-    return fail("this is no session id", 0, "up to 128 letters, digits and - _ . :");
+  // No dot at the beginning: an id is part of addresses, where .. leads elsewhere.
+  if (id.empty() || id.size() > kMaxId || id[0] == '.' || !std::ranges::all_of(id, allowed))
+    return fail("this is no session id", 0,
+                "up to 128 letters, digits and - _ . : and no dot at the beginning");
   return {};
 }
 
