@@ -191,7 +191,7 @@ def main() -> None:
         late = percentile(trips["http"], 0.99) - percentile(trips["engine"], 0.99)
         rows.append(f"| added by HTTP to a session call, ms | p50 {added:.2f} | p99 {late:.2f} | | |")
         spinning = percentile(while_guests_spin(port, options.seconds), 0.99)
-        met = spinning <= P99_WHILE_SPINNING and failed == 0
+        met = spinning <= P99_WHILE_SPINNING
         rows.append(f"| executions that failed | {failed} | | 0 | {'missed' if failed else 'met'} |")
         rows.append(
             f"| p99 of the API while guests spin on all cores, ms | {spinning:.1f} | | ≤ {P99_WHILE_SPINNING:.0f} | "
@@ -214,7 +214,7 @@ def main() -> None:
             text += f"\n## The server\n\n{begin}\n{end}\n"
         head, rest = text.split(begin)
         path.write_text(head + begin + "\n" + table + "\n" + end + rest.split(end)[1])
-    sys.exit(1 if options.check and not met else 0)
+    sys.exit(1 if options.check and (failed or not met) else 0)
 
 
 if __name__ == "__main__":
