@@ -16,6 +16,10 @@ fi
 build/release/bench_launch "${as_user[@]}" --doc=docs/benchmarks.md "$@"
 build/release/bench_warm "${as_user[@]}" --doc=docs/benchmarks.md "$@"
 build/release/bench_steady --doc=docs/benchmarks.md "$@"
+bench/session.py --doc=docs/benchmarks.md "$@"
+bench/server.py --doc=docs/benchmarks.md "$@"
+scripts/setup.sh bench
+build/release/bench_tools "$@"
 # It makes a network of its own, for which it needs root.
 if [[ $EUID -eq 0 ]]; then
   build/release/bench_broker --doc=docs/benchmarks.md "$@"

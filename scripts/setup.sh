@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that are missing: setup.sh build|test|check
+# Installs the Debian packages that are missing: setup.sh build|test|check|bench
 set -euo pipefail
 
 build=(g++ cmake ninja-build python3 libseccomp-dev libboost-json1.81-dev libfmt-dev libtomlplusplus-dev
@@ -16,13 +16,16 @@ test+=(curl dropbear-bin golang-go musl-tools nghttp2-server openssh-client open
        python3-pytest-xdist python3-requests redis-tools wget)
 # What the session tests draw and tabulate with.
 test+=(python3-matplotlib python3-numpy python3-pandas python3-pil)
+# What the benchmarks measure against.
+bench=(ripgrep)
 check=(ccache clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev)
 
 case "${1:-build}" in
   build) wanted=("${build[@]}") ;;
   test) wanted=("${build[@]}" "${test[@]}") ;;
   check) wanted=("${build[@]}" "${test[@]}" "${check[@]}") ;;
-  *) echo "usage: setup.sh build|test|check" >&2; exit 2 ;;
+  bench) wanted=("${build[@]}" "${bench[@]}") ;;
+  *) echo "usage: setup.sh build|test|check|bench" >&2; exit 2 ;;
 esac
 
 # A program may also have come from somewhere else than Debian's package.

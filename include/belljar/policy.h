@@ -50,7 +50,8 @@ struct Grant {
 // A file or folder outside, shown read-only inside at another path.
 struct Credential {
   std::string source;
-  std::string destination;
+  std::string destination;          // one that is relative lies in the workdir
+  std::string from = "credential";  // who asked for it, for explanations
   bool operator==(const Credential&) const = default;
 };
 

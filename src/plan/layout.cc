@@ -286,20 +286,23 @@ class Builder {
   // the home.
   Status add_credential(const Credential& credential) {
     Result<Traced> source = tracer_.trace(credential.source);
-    if (!source) return fail("credential: " + credential.source, source.error().err);
-    TRY(guest_trees_.check(*source, "credential", credential.source));
-    std::string destination = normalise(credential.destination);
+    const std::string& from = credential.from;
+    if (!source) return fail(from + ": " + credential.source, source.error().err);
+    TRY(guest_trees_.check(*source, from, credential.source));
+    const bool in_workdir = !credential.destination.starts_with('/');
+    std::string destination = normalise(in_workdir ? layout_.workdir + "/" + credential.destination
+                                                   : credential.destination);
     const bool placed = std::ranges::any_of(
         std::array{layout_.home, layout_.workdir, layout_.cache}, [&](const std::string& tree) {
           return !tree.empty() && is_below(destination, tree) && destination != tree;
         });
     if (!placed)
-      return fail("credential: " + credential.destination + " is outside home, workdir and cache",
-                  0, "choose a destination below the home folder");
-    TRY(add(source->path, Access::read, "credential", Asked::by_name, destination));
+      return fail(from + ": " + credential.destination + " is outside home, workdir and cache", 0,
+                  "choose a destination below the home folder");
+    TRY(add(source->path, Access::read, from, Asked::by_name, destination));
     const Place& place = layout_.places.back();
     if (!S_ISREG(place.st.st_mode) && !place.is_dir())
-      return fail("credential: " + credential.source + " is neither a file nor a folder");
+      return fail(from + ": " + credential.source + " is neither a file nor a folder");
     for (const char* store : kKeyStores)
       if (place.path == home_ + "/" + store)
         layout_.warnings.push_back("credential: all of " + place.path +

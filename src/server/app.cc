@@ -287,9 +287,13 @@ Gauges App::gauges() const {
 
 // ---- its life -----------------------------------------------------------------
 
-void App::reload(Tokens tokens, Names names) {
-  setup_.tokens.replace(std::move(tokens));
-  setup_.names = std::move(names);
+void App::reload(Setup fresh) {
+  setup_.tokens.replace(std::move(fresh.tokens));
+  setup_.names = std::move(fresh.names);
+  // What it listens on and where its files are stays; what is only looked at when it is
+  // needed is the new one from now on.
+  setup_.loaded.server = std::move(fresh.loaded.server);
+  dispatcher_->set_floors(std::move(fresh.dispatch.floors));
 }
 
 void App::drain() {

@@ -79,7 +79,8 @@ class App : public std::enable_shared_from_this<App> {
 
   // ---- its life ----
   void set_http(const HttpServer* http) { http_ = http; }
-  void reload(Tokens tokens, Names names);
+  // Of what was read again: tokens, names, limits of requests and sessions, permissions.
+  void reload(Setup fresh);
   // No new requests; streams of events end.
   void drain();
   // Ends all sessions; calls that run are answered.

@@ -246,6 +246,8 @@ Async<ToolAnswer> Dispatcher::judge(ToolCall& call) {
 Async<ToolAnswer> Dispatcher::run(ToolCall& call) {
   if (call.cancel != nullptr && call.cancel->asked())
     co_return tool_error("cancelled", "cancelled before it began");
+  if (is_closed(call)) co_return tool_error("failed", "the session was closed");
+  if (call.instead) co_return co_await call.instead(call);
   if (call.tool == "python") co_return co_await run_python(call);
   if (call.tool == "shell") co_return co_await run_shell(call);
   if (Processes::has(call.tool)) co_return co_await processes_->run(call);

@@ -32,6 +32,8 @@ struct FileLink {
   std::uint64_t size = 0;
 };
 
+struct ToolAnswer;
+
 struct ToolCall {
   std::string session;  // empty: a new one, unless the arguments name one
   std::string tool;
@@ -46,6 +48,9 @@ struct ToolCall {
   // What a person has said already, to a question with these very arguments.
   std::optional<Decision> decision;
   bool wants_whole = false;  // fill in the answer's `whole` too
+  bool may_open = true;      // else a session that was closed meanwhile stays closed
+  // Runs in the tool's place once that is permitted.
+  std::function<Async<ToolAnswer>(ToolCall&)> instead;
 };
 
 struct ToolAnswer {
@@ -104,6 +109,8 @@ class Dispatcher {
   Audit& audit() { return audit_; }
   session::Engine& engine() { return engine_; }
   const DispatchSettings& settings() const { return settings_; }
+  // From the next call on.
+  void set_floors(std::vector<Permissions> floors) { settings_.floors = std::move(floors); }
 
  private:
   struct Lane;
@@ -115,6 +122,10 @@ class Dispatcher {
   Async<ToolAnswer> run_file(ToolCall& call);
   Approval approval_of(const ToolCall& call) const;
   Async<std::optional<Decision>> decide(const ToolCall& call, Approval wanted);
+  // The engine would make it again, but under the operator's policy and not its own.
+  bool is_closed(const ToolCall& call) const {
+    return !call.may_open && !engine_.has(call.session);
+  }
   void forget_gone();
   void begun(const std::string& session, const std::string& principal);
   std::shared_ptr<session::Turns> lane(const std::string& session, std::string_view worker);

@@ -1,5 +1,8 @@
 #include "server/fields.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace belljar::server {
 
 namespace json = boost::json;
@@ -7,6 +10,8 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::uint64_t kMaxMilliseconds = 86'400'000ULL * 365;  // far from any overflow
+
+constexpr double kLargestExact = 9007199254740992.0;  // 2^53
 
 bool is_json(const Request& request) {
   const std::string* type = request.header("content-type");
@@ -70,6 +75,10 @@ std::optional<std::uint64_t> Fields::number(std::string_view name) {
   if (value->is_int64() && value->as_int64() >= 0)
     return static_cast<std::uint64_t>(value->as_int64());
   if (value->is_uint64()) return value->as_uint64();
+  // 3.0 is a whole number too; one that is too large for us is as good as the largest.
+  if (value->is_double() && value->as_double() >= 0 &&
+      std::trunc(value->as_double()) == value->as_double())
+    return static_cast<std::uint64_t>(std::min(value->as_double(), kLargestExact));
   complain(name, "must be a whole number, 0 or more");
   return std::nullopt;
 }

@@ -26,8 +26,10 @@ Async<Response> make_dispatch_address(App& app, Request request);
 // handlers_execute.cc
 Async<Response> execute_python(App& app, Request request);
 Async<Response> execute_shell(App& app, Request request);
+Async<Response> execute_spawn(App& app, Request request);
 Async<Response> execute_python_once(App& app, Request request);
 Async<Response> execute_shell_once(App& app, Request request);
+Async<Response> execute_spawn_once(App& app, Request request);
 
 // handlers_tools.cc
 Async<Response> list_tools(App& app, Request request);

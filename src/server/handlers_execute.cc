@@ -2,12 +2,19 @@
 // dispatcher, so that permissions, approvals and the audit trail are the same for all.
 #include "server/fields.h"
 #include "server/handlers.h"
+#include "server/run_program.h"
 #include "server/tool_calls.h"
+#include "session/output_file.h"
+#include "tools/arguments.h"
+#include "tools/tool_table.h"
 
 namespace belljar::server {
 namespace {
 
 namespace json = boost::json;
+
+constexpr std::string_view kSpawn = "process_start";     // what it is permitted as
+constexpr std::size_t kMaxCode = std::size_t{16} << 20;  // as the session has it
 
 // One call that is on its way, and who hears of it.
 struct Running {
@@ -51,7 +58,11 @@ Async<Response> finish(std::shared_ptr<Running> running, ToolCall call) {
   running->say("stdout", running->out.rest());
   running->say("stderr", running->err.rest());
   if (running->ends_session && !app.has_ended()) app.close_session(running->session);
-  const std::optional<Fault> fault = fault_of(answer);
+  std::optional<Fault> fault = fault_of(answer);
+  // A session that somebody closed meanwhile has not failed.
+  if (fault && fault->type == kSessionFailed.type && !app.has_ended() &&
+      !app.engine().has(running->session) && !running->ends_session)
+    fault = kSessionClosed;
   const Error error{answer.text, 0, {}};
   if (fault && running->stream != nullptr)
     running->stream->send_last("error", error_object(*fault, error));
@@ -76,33 +87,68 @@ struct Asked {
   json::object arguments;
   std::string agent;
   bool streamed = false;
+  std::optional<std::chrono::milliseconds> time;
 };
 
-// Read strictly here; what the values must be beyond their kind the tool says.
+// As process_start has it; no terminal, since nobody types.
+void read_spawn(Fields& fields) {
+  (void)fields.texts("arguments");
+  (void)fields.text("folder");
+  (void)fields.object("environment");
+}
+
+void read_python(Fields& fields, std::string& wrong) {
+  if (fields.required_text("code").size() > kMaxCode) wrong = "code: it is larger than 16 MiB";
+}
+
+void read_shell(Fields& fields, json::object& arguments, std::string& wrong) {
+  std::size_t size = 0;
+  for (const std::string& command : fields.texts("commands")) {
+    size += command.size();
+    if (command.find('\0') != command.npos) wrong = "commands: a command holds a NUL byte";
+  }
+  if (size > kMaxCode) wrong = "commands: they are larger than 16 MiB";
+  if (const auto length = fields.number("max_output_length"))
+    arguments["max_output_length"] = std::min<std::uint64_t>(*length, kMaxCode);
+  (void)fields.flag("one_shot");
+}
+
+void read_outputs(Fields& fields, std::string& wrong) {
+  (void)fields.texts("outputs");
+  const std::optional<std::string> output_file = fields.text("output_file");
+  if (output_file && !session::OutputFile::is_name(*output_file))
+    wrong = "output_file: up to 128 letters, digits and - _ . and no dot at the beginning";
+}
+
+// Read strictly; what the values must be beyond their kind the tool says.
 std::expected<Asked, Response> read_call(const Request& request, std::string_view tool) {
   std::expected<json::object, Response> body = json_body(request);
   if (!body) return std::unexpected(std::move(body.error()));
   Asked asked;
-  asked.arguments = *body;
+  for (const auto& [name, value] : *body)
+    if (!value.is_null()) asked.arguments[name] = value;
   Fields fields(std::move(*body));
-  if (tool == "python") {
-    (void)fields.required_text("code");
+  std::string wrong;
+  if (tool == "python") read_python(fields, wrong);
+  if (tool == "shell") read_shell(fields, asked.arguments, wrong);
+  asked.time = fields.milliseconds("timeout_ms");
+  if (asked.time) asked.arguments["timeout_ms"] = asked.time->count();
+  if (tool == kSpawn) {
+    read_spawn(fields);
+    asked.arguments.erase("timeout_ms");  // it is no argument of the tool's
   } else {
-    for (const std::string& command : fields.texts("commands"))
-      if (command.find('\0') != command.npos)
-        return std::unexpected(refuse(kBadRequest, "commands: a command holds a NUL byte"));
-    (void)fields.number("max_output_length");
-    (void)fields.flag("one_shot");
+    read_outputs(fields, wrong);
   }
-  (void)fields.milliseconds("timeout_ms");
-  (void)fields.texts("outputs");
-  (void)fields.text("output_file");
   asked.agent = fields.text("agent").value_or("");
   asked.streamed = fields.flag("stream") || wants_stream(request);
   if (std::optional<Response> refusal = fields.refusal())
     return std::unexpected(std::move(*refusal));
+  if (!wrong.empty()) return std::unexpected(refuse(kBadRequest, wrong));
   asked.arguments.erase("stream");
   asked.arguments.erase("agent");
+  // Now, since a stream that has begun has answered 200.
+  const tools::Status fits = tools::check_arguments(*tools::find_tool(tool), asked.arguments);
+  if (!fits) return std::unexpected(refuse(kBadRequest, fits.error()));
   return asked;
 }
 
@@ -117,6 +163,10 @@ Async<Response> execute(App& app, const Request& request, const SessionEntry& en
   ToolCall call = tool_call(entry, std::move(tool), std::move(asked.arguments));
   call.agent = std::move(asked.agent);
   call.wants_whole = true;
+  if (running->tool == kSpawn)
+    call.instead = [&engine = app.engine(), time = asked.time](ToolCall& permitted) {
+      return run_program(engine, permitted, time);
+    };
   if (asked.streamed || app.events().is_heard()) call.on_output = listener(running);
   if (!asked.streamed) co_return co_await finish(std::move(running), std::move(call));
   auto stream = std::make_shared<EventStream>(app.loop(), EventStream::Overflow::loses_event);
@@ -160,11 +210,17 @@ Async<Response> execute_python(App& app, Request request) {
 Async<Response> execute_shell(App& app, Request request) {
   return execute_in_session(app, std::move(request), "shell");
 }
+Async<Response> execute_spawn(App& app, Request request) {
+  return execute_in_session(app, std::move(request), std::string(kSpawn));
+}
 Async<Response> execute_python_once(App& app, Request request) {
   return execute_once(app, std::move(request), "python");
 }
 Async<Response> execute_shell_once(App& app, Request request) {
   return execute_once(app, std::move(request), "shell");
+}
+Async<Response> execute_spawn_once(App& app, Request request) {
+  return execute_once(app, std::move(request), std::string(kSpawn));
 }
 
 }  // namespace belljar::server

@@ -1,7 +1,6 @@
 #include <array>
 #include <ctime>
 
-#include "plan/explain.h"
 #include "server/fields.h"
 #include "server/handlers.h"
 #include "server/policy_request.h"
@@ -37,6 +36,13 @@ json::object to_json(const SessionEntry& entry, const std::vector<SessionInfo>& 
   return object;
 }
 
+// What was done to a session, for all who listen and for who asked.
+Response tell(App& app, std::string_view event, const std::string& id) {
+  app.events().publish(std::string(event), id, {});
+  const json::object answer{{"id", id}};
+  return answer_json(answer);
+}
+
 }  // namespace
 
 Async<Response> list_sessions(App& app, Request request) {
@@ -54,15 +60,18 @@ Async<Response> create_session(App& app, Request request) {
   if (!body) co_return std::move(body.error());
   Fields fields(std::move(*body));
   SessionEntry entry;
-  entry.id = fields.text("id").value_or("");
+  const std::optional<std::string> id = fields.text("id");
+  entry.id = id.value_or("");
   entry.owner = principal_of(request).name;
   entry.shared = fields.flag("shared");
-  const std::string profile = fields.text("profile").value_or("");
+  const std::optional<std::string> profile = fields.text("profile");
   const json::object wishes = fields.object("policy").value_or(json::object());
   const std::vector<std::string> skills = fields.texts("skills");
   if (std::optional<Response> refusal = fields.refusal()) co_return std::move(*refusal);
+  if (id && id->empty()) co_return refuse(kBadRequest, "id: must not be empty");
+  if (profile && profile->empty()) co_return refuse(kBadRequest, "profile: must not be empty");
   std::expected<Policy, Response> policy =
-      requested_policy(app.setup().loaded, app.setup().caller, profile, wishes);
+      requested_policy(app.setup().loaded, app.setup().caller, profile.value_or(""), wishes);
   if (!policy) co_return std::move(policy.error());
   entry.profile = policy->profile;
   entry.policy = std::move(*policy);
@@ -84,10 +93,9 @@ Async<Response> get_session(App& app, Request request) {
   if (!entry) co_return std::move(entry.error());
   const std::vector<SessionInfo> infos = app.engine().list();
   json::object answer = to_json(**entry, infos);
-  const Policy policy = session::shared_by_sessions((*entry)->policy, app.setup().loaded.session);
-  const Result<Plan> plan = resolve(policy, app.host(), app.setup().caller, Purpose::explain);
+  Result<session::SessionView> view = app.engine().view((*entry)->id);
   answer["plan"] = nullptr;
-  if (plan) answer["plan"] = explain_json(*plan);
+  if (view) answer["plan"] = std::move(view->plan);
   co_return answer_json(answer);
 }
 
@@ -111,10 +119,7 @@ Async<Response> reset_session(App& app, Request request) {
   const std::string id = (*entry)->id;
   const Status done = co_await app.engine().reset(id);
   if (!done) co_return refuse(kUnavailable, done.error());
-  app.events().publish("session_reset", id, {});
-  json::object answer;
-  answer["id"] = id;
-  co_return answer_json(answer);
+  co_return tell(app, "session_reset", id);
 }
 
 Async<Response> interrupt_session(App& app, Request request) {
@@ -122,10 +127,7 @@ Async<Response> interrupt_session(App& app, Request request) {
   if (!entry) co_return std::move(entry.error());
   const std::string id = (*entry)->id;
   (void)app.engine().interrupt(id);  // it is there
-  app.events().publish("session_interrupted", id, {});
-  json::object answer;
-  answer["id"] = id;
-  co_return answer_json(answer);
+  co_return tell(app, "session_interrupted", id);
 }
 
 Async<Response> make_dispatch_address(App& app, Request request) {

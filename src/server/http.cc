@@ -13,10 +13,10 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
-#include <charconv>
 #include <list>
 
 #include "server/event_stream.h"
+#include "server/http_text.h"
 
 namespace belljar::server {
 namespace {
@@ -27,23 +27,10 @@ using Socket = asio::generic::stream_protocol::socket;
 using Parser = http::request_parser<http::string_body>;
 using boost::system::error_code;
 
-constexpr std::size_t kPiece = 64 << 10;      // of a file, for one write
-constexpr std::size_t kLeastRate = 64 << 10;  // bytes a second that a client must manage
+constexpr std::size_t kPiece = 64 << 10;                   // of a file, for one write
 constexpr std::size_t kMaxLinger = std::size_t{64} << 20;  // read and thrown away after a refusal
 constexpr std::chrono::seconds kLinger{2};
 constexpr std::chrono::milliseconds kAcceptPause{50};  // when there are no descriptors left
-
-std::chrono::milliseconds time_for(std::chrono::milliseconds base, std::uint64_t bytes) {
-  return base + std::chrono::milliseconds(bytes * 1000 / kLeastRate);
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  });
-  return result;
-}
 
 Request head_of(const Parser& parser, const Peer& peer) {
   const auto& message = parser.get();
@@ -68,24 +55,6 @@ Response refuse_unread(error_code error, bool timed_out) {
     return refuse(kTooLarge, "the body of the request is too large");
   if (error == beast::error::timeout) return refuse(kTimeout, "the request did not arrive in time");
   return refuse(kBadRequest, "this is no HTTP request: " + error.message());
-}
-
-std::string head_text(const Response& response, std::string_view framing, bool keeps_alive) {
-  std::string text = "HTTP/1.1 " + std::to_string(response.status) + " " +
-                     std::string(reason_phrase(response.status)) + "\r\n";
-  for (const auto& [name, value] : response.headers)
-    text.append(name).append(": ").append(value).append("\r\n");
-  text += "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n";
-  text.append(framing);
-  text += keeps_alive ? "\r\n" : "Connection: close\r\n\r\n";
-  return text;
-}
-
-std::string chunk(std::string_view bytes) {
-  std::array<char, 20> size{};
-  const auto end = std::to_chars(size.data(), size.data() + size.size(), bytes.size(), 16).ptr;
-  std::string text(size.data(), end);
-  return text.append("\r\n").append(bytes).append("\r\n");
 }
 
 }  // namespace
@@ -456,6 +425,8 @@ Async<bool> HttpServer::drained(Clock::time_point until) {
   }
   co_return true;
 }
+
+void HttpServer::set_limits(HttpLimits limits) { state_->limits = limits; }
 
 std::size_t HttpServer::connections() const { return state_->open; }
 std::uint64_t HttpServer::refused_connections() const { return state_->refused; }

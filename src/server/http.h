@@ -46,6 +46,8 @@ class HttpServer {
   void drain();
   // Until the last connection has gone, or that time has come.
   Async<bool> drained(Clock::time_point until);
+  // For what begins from now on.
+  void set_limits(HttpLimits limits);
   std::size_t connections() const;
   std::uint64_t refused_connections() const;
 

@@ -69,6 +69,7 @@ inline constexpr Fault kNotFound{404, "not_found"};
 inline constexpr Fault kMethodNotAllowed{405, "method_not_allowed"};
 inline constexpr Fault kTimeout{408, "timeout"};
 inline constexpr Fault kConflict{409, "conflict"};
+inline constexpr Fault kSessionClosed{409, "session_closed"};
 inline constexpr Fault kTooLarge{413, "too_large"};
 inline constexpr Fault kUnsupportedMedia{415, "unsupported_media_type"};
 inline constexpr Fault kBadRange{416, "range_not_satisfiable"};
@@ -76,7 +77,7 @@ inline constexpr Fault kTooMany{429, "too_many_requests"};
 inline constexpr Fault kHeadersTooLarge{431, "headers_too_large"};
 inline constexpr Fault kInternal{500, "internal"};
 inline constexpr Fault kUnavailable{503, "unavailable"};
-inline constexpr Fault kSessionFailed{503, "session_failed"};  // its sandbox, or it was closed
+inline constexpr Fault kSessionFailed{503, "session_failed"};  // its sandbox
 
 // {"error": {"type", "message", "hint"}}
 Response refuse(Fault fault, std::string_view message, std::string_view hint = {});

@@ -1,6 +1,10 @@
 #include "server/openapi.h"
 
 #include <boost/json.hpp>
+#include <set>
+
+#include "server/http_text.h"
+#include "tools/tool_table.h"
 
 namespace belljar::server {
 namespace {
@@ -16,9 +20,9 @@ json::object content(std::string_view what) {
     return {{"application/octet-stream", {{"schema", {{"type", "string"}, {"format", "binary"}}}}}};
   if (what == "text") return {{"text/plain", {{"schema", {{"type", "string"}}}}}};
   if (what == "html") return {{"text/html", {{"schema", {{"type", "string"}}}}}};
-  if (what == "events") return {{"text/event-stream", {{"schema", {{"type", "string"}}}}}};
+  if (what == "events") return {{"text/event-stream", {{"schema", reference("Event")}}}};
   if (what == "form")
-    return {{"multipart/form-data", {{"schema", {{"type", "object"}}}}},
+    return {{"multipart/form-data", {{"schema", reference("SkillForm")}}},
             {"application/zip", {{"schema", {{"type", "string"}, {"format", "binary"}}}}}};
   return {{"application/json", {{"schema", reference(what)}}}};
 }
@@ -28,6 +32,15 @@ std::string path_of(std::string_view pattern) {
   std::string path(pattern);
   std::erase(path, '*');
   return path;
+}
+
+json::object schema_of_part(std::string_view name) {
+  json::object schema{{"type", "string"}};
+  if (name != "tool") return schema;
+  json::array names;
+  for (const tools::Tool& tool : tools::all_tools()) names.emplace_back(tool.name);
+  schema["enum"] = std::move(names);
+  return schema;
 }
 
 json::array parameters_of(const Route& route) {
@@ -40,7 +53,7 @@ json::array parameters_of(const Route& route) {
     list.push_back({{"name", path_of(rest.substr(open + 1, close - open - 1))},
                     {"in", "path"},
                     {"required", true},
-                    {"schema", {{"type", "string"}}}});
+                    {"schema", schema_of_part(rest.substr(open + 1, close - open - 1))}});
     rest.remove_prefix(close + 1);
   }
   for (const QueryField& field : route.query)
@@ -52,18 +65,39 @@ json::array parameters_of(const Route& route) {
   return list;
 }
 
+// How a request can be refused, by what its route is.
+std::set<int> refusals_of(const Route& route) {
+  // What is no request, comes from a foreign page or takes too long reaches no route; a body
+  // where none is taken is too large.
+  std::set<int> statuses = {400, 403, 408, 413, 431, 503};
+  if (route.right != Right::none) statuses.insert({401, 429});
+  if (route.pattern.find('{') != std::string_view::npos) statuses.insert(404);
+  if (!route.takes.empty() && route.takes != "bytes") statuses.insert(415);
+  statuses.insert(route.refusals.begin(), route.refusals.end());
+  return statuses;
+}
+
 json::object responses_of(const Route& route) {
   json::object good{{"description", route.summary}};
   if (!route.gives.empty()) good["content"] = content(route.gives);
   // What is streamed on request is both.
-  if (route.gives == "PythonResult" || route.gives == "ShellResult")
-    good["content"].as_object()["text/event-stream"] = {{"schema", {{"type", "string"}}}};
+  if (route.gives.ends_with("Result") || route.gives == "McpMessage")
+    good["content"].as_object()["text/event-stream"] = {{"schema", reference("Event")}};
   json::object responses;
   responses[std::to_string(route.status)] = std::move(good);
   if (route.gives == "bytes")
     responses["206"] = {{"description", "a part of it"}, {"content", content("bytes")}};
-  responses["default"] = {{"description", "an error"}, {"content", content("Error")}};
+  if (route.gives == "McpMessage") responses["202"] = {{"description", "it was heard"}};
+  for (const int status : refusals_of(route))
+    responses[std::to_string(status)] = {{"description", reason_phrase(status)},
+                                         {"content", content("Error")}};
   return responses;
+}
+
+// A session is made without one, a file may be empty, a tool may need nothing.
+bool needs_body(const Route& route) {
+  return route.takes != "SessionRequest" && route.takes != "bytes" &&
+         route.takes != "ToolArguments" && route.takes != "DispatchRequest";
 }
 
 json::object operation_of(const Route& route) {
@@ -74,15 +108,8 @@ json::object operation_of(const Route& route) {
                          {"x-scope", name(route.right)}};
   if (route.right == Right::none) operation["security"] = json::array{};
   if (!route.takes.empty())
-    operation["requestBody"] = {{"required", route.takes != "SessionRequest"},
-                                {"content", content(route.takes)}};
+    operation["requestBody"] = {{"required", needs_body(route)}, {"content", content(route.takes)}};
   return operation;
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(c | 0x20);
-  return result;
 }
 
 std::string escape(std::string_view text) {

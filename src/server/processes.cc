@@ -28,6 +28,8 @@ bool flag_of(const json::object& object, std::string_view name) {
 
 ToolAnswer invalid(std::string what) { return tool_error("invalid_arguments", std::move(what)); }
 
+}  // namespace
+
 std::expected<ProgramCall, std::string> program_call(const json::object& arguments) {
   ProgramCall call;
   const json::value* words = arguments.if_contains("arguments");
@@ -44,15 +46,23 @@ std::expected<ProgramCall, std::string> program_call(const json::object& argumen
   for (const std::string& word : call.arguments)
     if (word.find('\0') != word.npos) return std::unexpected("a word holds a NUL byte");
   call.folder = text_of(arguments, "folder");
+  if (call.folder.find('\0') != call.folder.npos)
+    return std::unexpected("the folder holds a NUL byte");
   call.terminal = flag_of(arguments, "terminal");
   const json::value* variables = arguments.if_contains("environment");
   if (variables != nullptr && variables->is_object())
     for (const auto& variable : variables->get_object()) {
       if (!variable.value().is_string()) return std::unexpected("environment must hold strings");
+      const std::string_view name = variable.key();
+      if (name.empty() || name.find('=') != name.npos || name.find('\0') != name.npos ||
+          std::string_view(variable.value().get_string()).find('\0') != name.npos)
+        return std::unexpected("environment holds what is no name or value of a variable");
       call.environment.emplace_back(variable.key(), variable.value().get_string());
     }
   return call;
 }
+
+namespace {
 
 ToolAnswer answer_of(const std::string& id, const ProgramState& state) {
   ToolAnswer answer;

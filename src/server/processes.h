@@ -3,6 +3,7 @@
 #pragma once
 
 #include <boost/json.hpp>
+#include <expected>
 #include <map>
 #include <memory>
 #include <string>
@@ -10,6 +11,9 @@
 #include "server/dispatch.h"
 
 namespace belljar::server {
+
+// The arguments of process_start; else what is wrong with them.
+std::expected<ProgramCall, std::string> program_call(const boost::json::object& arguments);
 
 class Processes {
  public:

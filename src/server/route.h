@@ -44,6 +44,7 @@ struct Route {
   int status = 200;             // of a good answer
   std::uint64_t max_body = kNoBody;
   std::vector<QueryField> query = {};
+  std::vector<int> refusals = {};  // besides those that follow from the rest
 };
 
 const std::vector<Route>& routes();

@@ -4,256 +4,218 @@
 namespace belljar::server {
 namespace {
 
-std::vector<Route> make_table() {
+// A line of the table: what is asked, by whom, who answers; then what goes in and comes out.
+struct Line {
+  Route route;
+
+  Line takes(std::string_view schema, std::uint64_t most = kMaxJson) {
+    route.takes = schema;
+    route.max_body = most;
+    return *this;
+  }
+  Line gives(std::string_view schema, int status = 200) {
+    route.gives = schema;
+    route.status = status;
+    return *this;
+  }
+  Line gives_nothing() { return gives({}, 204); }
+  Line asks(std::vector<QueryField> query) {
+    route.query = std::move(query);
+    return *this;
+  }
+  Line refuses(std::vector<int> statuses) {
+    route.refusals = std::move(statuses);
+    return *this;
+  }
+};
+
+Line line(std::string_view method, std::string_view pattern, Right right, Handler handler,
+          std::string_view summary) {
+  return {{method, pattern, right, {}, summary, handler}};
+}
+Line get(std::string_view pattern, Right right, Handler handler, std::string_view summary) {
+  return line("GET", pattern, right, handler, summary);
+}
+Line post(std::string_view pattern, Right right, Handler handler, std::string_view summary) {
+  return line("POST", pattern, right, handler, summary);
+}
+Line put(std::string_view pattern, Right right, Handler handler, std::string_view summary) {
+  return line("PUT", pattern, right, handler, summary);
+}
+Line remove(std::string_view pattern, Right right, Handler handler, std::string_view summary) {
+  return line("DELETE", pattern, right, handler, summary).gives_nothing();
+}
+
+std::vector<Line> system_lines() {
   return {
-      {"GET", "/v1/health", Right::none, "system", "the server answers", get_health, {}, "Status"},
-      {"GET",
-       "/v1/ready",
-       Right::none,
-       "system",
-       "the server takes requests",
-       get_ready,
-       {},
-       "Status"},
-      {"GET",
-       "/v1/capabilities",
-       Right::read,
-       "system",
-       "what is enforced here",
-       get_capabilities,
-       {},
-       "Capabilities"},
-      {"GET",
-       "/metrics",
-       Right::read,
-       "system",
-       "counters for Prometheus",
-       get_metrics,
-       {},
-       "text"},
-      {"GET",
-       "/v1/events",
-       Right::read,
-       "system",
-       "what happens, as it does",
-       get_events,
-       {},
-       "events",
-       200,
-       kNoBody,
-       {{"session", "of this session only"}, {"types", "only these, with commas between"}}},
-      {"GET",
-       "/openapi.json",
-       Right::none,
-       "system",
-       "this description",
-       get_openapi,
-       {},
-       "Capabilities"},
-      {"GET", "/", Right::none, "system", "this description, for people", get_page, {}, "html"},
-
-      {"GET",
-       "/v1/sessions",
-       Right::read,
-       "sessions",
-       "the sessions that this token may use",
-       list_sessions,
-       {},
-       "Sessions"},
-      {"POST", "/v1/sessions", Right::run, "sessions", "make a session", create_session,
-       "SessionRequest", "Session", 201, kMaxJson},
-      {"GET",
-       "/v1/sessions/{id}",
-       Right::read,
-       "sessions",
-       "a session, with its plan",
-       get_session,
-       {},
-       "Session"},
-      {"DELETE",
-       "/v1/sessions/{id}",
-       Right::run,
-       "sessions",
-       "end a session and remove its files",
-       delete_session,
-       {},
-       {},
-       204},
-      {"POST",
-       "/v1/sessions/{id}/reset",
-       Right::run,
-       "sessions",
-       "a fresh interpreter; files and what else runs stay",
-       reset_session,
-       {},
-       "SessionId"},
-      {"POST",
-       "/v1/sessions/{id}/interrupt",
-       Right::run,
-       "sessions",
-       "ask the calls that run to stop",
-       interrupt_session,
-       {},
-       "SessionId"},
-      {"POST",
-       "/v1/sessions/{id}/dispatch",
-       Right::run,
-       "sessions",
-       "make an address for tool dispatch that needs no header",
-       make_dispatch_address,
-       {},
-       "DispatchAddress",
-       201},
-
-      {"POST", "/v1/sessions/{id}/python", Right::run, "execute", "run Python in a session",
-       execute_python, "PythonRequest", "PythonResult", 200, kMaxJson},
-      {"POST", "/v1/sessions/{id}/shell", Right::run, "execute", "run shell commands in a session",
-       execute_shell, "ShellRequest", "ShellResult", 200, kMaxJson},
-      {"POST", "/v1/execute/python", Right::run, "execute",
-       "run Python in a session of its own, which ends with it", execute_python_once,
-       "PythonRequest", "PythonResult", 200, kMaxJson},
-      {"POST", "/v1/execute/shell", Right::run, "execute",
-       "run shell commands in a session of their own, which ends with them", execute_shell_once,
-       "ShellRequest", "ShellResult", 200, kMaxJson},
-
-      {"GET",
-       "/v1/tools",
-       Right::read,
-       "tools",
-       "the tools, as a fresh session has them",
-       list_tools,
-       {},
-       "Tools"},
-      {"GET",
-       "/v1/sessions/{id}/tools",
-       Right::read,
-       "tools",
-       "the tools of a session",
-       list_session_tools,
-       {},
-       "Tools"},
-      {"POST", "/v1/sessions/{id}/tools/{tool}", Right::run, "tools",
-       "call a tool; its own failure is an answer too", call_session_tool, "ToolArguments",
-       "ToolAnswer", 200, kMaxJson},
-      {"POST",
-       "/v1/dispatch/{session}",
-       Right::dispatch,
-       "tools",
-       "call a tool as mistral.rs does: always 200, with content, in time",
-       dispatch,
-       "DispatchRequest",
-       "DispatchAnswer",
-       200,
-       kMaxJson,
-       {{"token", "a token for dispatch, where no header can be sent"}}},
-
-      {"GET",
-       "/v1/approvals",
-       Right::approve,
-       "approvals",
-       "calls that wait for a person",
-       list_approvals,
-       {},
-       "Approvals"},
-      {"GET",
-       "/v1/approvals/{id}",
-       Right::approve,
-       "approvals",
-       "one of them",
-       get_approval,
-       {},
-       "Approval"},
-      {"POST", "/v1/approvals/{id}", Right::approve, "approvals", "approve or deny it",
-       decide_approval, "DecisionRequest", "Decided", 200, kMaxJson},
-
-      {"GET",
-       "/v1/sessions/{id}/files",
-       Right::read,
-       "files",
-       "a folder of the workdir",
-       list_files,
-       {},
-       "Files",
-       200,
-       kNoBody,
-       {{"path", "the folder; else the workdir"}}},
-      {"GET",
-       "/v1/sessions/{id}/files/{path*}",
-       Right::read,
-       "files",
-       "a file, or a range of it",
-       download_file,
-       {},
-       "bytes"},
-      {"PUT", "/v1/sessions/{id}/files/{path*}", Right::run, "files", "make a file, or replace it",
-       upload_file, "bytes", "Uploaded", 201, kMaxUpload},
-      {"DELETE",
-       "/v1/sessions/{id}/files/{path*}",
-       Right::run,
-       "files",
-       "remove a file, or an empty folder",
-       delete_file,
-       {},
-       {},
-       204},
-
-      {"GET",
-       "/v1/skills",
-       Right::read,
-       "skills",
-       "the skills that this token may use",
-       list_skills,
-       {},
-       "Skills"},
-      {"POST", "/v1/skills", Right::run, "skills", "upload a skill: a zip, or loose files",
-       upload_skill, "form", "Skill", 201, kMaxSkillUpload},
-      {"GET",
-       "/v1/skills/{id}",
-       Right::read,
-       "skills",
-       "a skill, by id or name",
-       get_skill,
-       {},
-       "Skill"},
-      {"DELETE",
-       "/v1/skills/{id}",
-       Right::run,
-       "skills",
-       "remove a skill with all its versions",
-       delete_skill,
-       {},
-       {},
-       204},
-      {"GET",
-       "/v1/skills/{id}/versions",
-       Right::read,
-       "skills",
-       "the versions of a skill",
-       list_skill_versions,
-       {},
-       "SkillVersions"},
-      {"POST", "/v1/skills/{id}/versions", Right::run, "skills", "upload another version",
-       upload_skill_version, "form", "Skill", 201, kMaxSkillUpload},
-
-      {"POST", "/mcp", Right::run, "mcp", "a message of the Model Context Protocol", serve_mcp,
-       "McpMessage", "McpMessage", 200, kMaxJson},
-      {"GET",
-       "/mcp",
-       Right::run,
-       "mcp",
-       "what belongs to no request, as it comes",
-       serve_mcp,
-       {},
-       "events"},
-      {"DELETE",
-       "/mcp",
-       Right::run,
-       "mcp",
-       "end a session of the protocol",
-       serve_mcp,
-       {},
-       "McpMessage"},
+      get("/v1/health", Right::none, get_health, "the server answers").gives("Status"),
+      get("/v1/ready", Right::none, get_ready, "the server takes requests").gives("Status"),
+      get("/v1/capabilities", Right::read, get_capabilities, "what is enforced here")
+          .gives("Capabilities"),
+      get("/metrics", Right::read, get_metrics, "counters for Prometheus").gives("text"),
+      get("/v1/events", Right::read, get_events, "what happens, as it does")
+          .gives("events")
+          .asks(
+              {{"session", "of this session only"}, {"types", "only these, with commas between"}}),
+      get("/openapi.json", Right::none, get_openapi, "this description").gives("Description"),
+      get("/", Right::none, get_page, "this description, for people").gives("html"),
   };
+}
+
+std::vector<Line> session_lines() {
+  return {
+      get("/v1/sessions", Right::read, list_sessions, "the sessions that this token may use")
+          .gives("Sessions"),
+      post("/v1/sessions", Right::run, create_session, "make a session")
+          .takes("SessionRequest")
+          .gives("Session", 201)
+          .refuses({404, 409}),
+      get("/v1/sessions/{id}", Right::read, get_session, "a session, with its plan")
+          .gives("Session"),
+      remove("/v1/sessions/{id}", Right::run, delete_session, "end a session and remove its files"),
+      post("/v1/sessions/{id}/reset", Right::run, reset_session,
+           "a fresh interpreter; files and what else runs stay")
+          .gives("SessionId"),
+      post("/v1/sessions/{id}/interrupt", Right::run, interrupt_session,
+           "ask the calls that run to stop")
+          .gives("SessionId"),
+      post("/v1/sessions/{id}/dispatch", Right::run, make_dispatch_address,
+           "make an address for tool dispatch that needs no header")
+          .gives("DispatchAddress", 201),
+  };
+}
+
+std::vector<Line> execute_lines() {
+  return {
+      post("/v1/sessions/{id}/python", Right::run, execute_python, "run Python in a session")
+          .takes("PythonRequest")
+          .gives("PythonResult")
+          .refuses({409}),
+      post("/v1/sessions/{id}/shell", Right::run, execute_shell, "run shell commands in a session")
+          .takes("ShellRequest")
+          .gives("ShellResult")
+          .refuses({409}),
+      post("/v1/sessions/{id}/spawn", Right::run, execute_spawn,
+           "run a program in a session, without a shell")
+          .takes("SpawnRequest")
+          .gives("SpawnResult")
+          .refuses({409}),
+      post("/v1/execute/python", Right::run, execute_python_once,
+           "run Python in a session of its own, which ends with it")
+          .takes("PythonRequest")
+          .gives("PythonResult")
+          .refuses({409}),
+      post("/v1/execute/shell", Right::run, execute_shell_once,
+           "run shell commands in a session of their own, which ends with them")
+          .takes("ShellRequest")
+          .gives("ShellResult")
+          .refuses({409}),
+      post("/v1/execute/spawn", Right::run, execute_spawn_once,
+           "run a program in a session of its own, which ends with it")
+          .takes("SpawnRequest")
+          .gives("SpawnResult")
+          .refuses({409}),
+  };
+}
+
+std::vector<Line> tool_lines() {
+  return {
+      get("/v1/tools", Right::read, list_tools, "the tools, as a fresh session has them")
+          .gives("Tools"),
+      get("/v1/sessions/{id}/tools", Right::read, list_session_tools, "the tools of a session")
+          .gives("Tools"),
+      post("/v1/sessions/{id}/tools/{tool}", Right::run, call_session_tool,
+           "call a tool; its own failure is an answer too")
+          .takes("ToolArguments")
+          .gives("ToolAnswer"),
+      post("/v1/dispatch/{session}", Right::dispatch, dispatch,
+           "call a tool as mistral.rs does: always 200, with content, in time")
+          .takes("DispatchRequest")
+          .gives("DispatchAnswer")
+          .asks({{"token", "a token for dispatch, where no header can be sent"}}),
+  };
+}
+
+std::vector<Line> approval_lines() {
+  return {
+      get("/v1/approvals", Right::approve, list_approvals, "calls that wait for a person")
+          .gives("Approvals"),
+      get("/v1/approvals/{id}", Right::approve, get_approval, "one of them").gives("Approval"),
+      post("/v1/approvals/{id}", Right::approve, decide_approval, "approve or deny it")
+          .takes("DecisionRequest")
+          .gives("Decided")
+          .refuses({409}),
+  };
+}
+
+std::vector<Line> file_lines() {
+  return {
+      get("/v1/sessions/{id}/files", Right::read, list_files, "a folder of the workdir")
+          .gives("Files")
+          .asks({{"path", "the folder; else the workdir"}})
+          .refuses({409}),
+      get("/v1/sessions/{id}/files/{path*}", Right::read, download_file, "a file, or a range of it")
+          .gives("bytes")
+          .refuses({409, 416}),
+      put("/v1/sessions/{id}/files/{path*}", Right::run, upload_file, "make a file, or replace it")
+          .takes("bytes", kMaxUpload)
+          .gives("Uploaded", 201)
+          .refuses({409}),
+      remove("/v1/sessions/{id}/files/{path*}", Right::run, delete_file,
+             "remove a file, or an empty folder")
+          .refuses({409}),
+  };
+}
+
+std::vector<Line> skill_lines() {
+  return {
+      get("/v1/skills", Right::read, list_skills, "the skills that this token may use")
+          .gives("Skills"),
+      post("/v1/skills", Right::run, upload_skill, "upload a skill: a zip, or loose files")
+          .takes("form", kMaxSkillUpload)
+          .gives("Skill", 201),
+      get("/v1/skills/{id}", Right::read, get_skill, "a skill, by id or name").gives("Skill"),
+      remove("/v1/skills/{id}", Right::run, delete_skill, "remove a skill with all its versions"),
+      get("/v1/skills/{id}/versions", Right::read, list_skill_versions, "the versions of a skill")
+          .gives("SkillVersions"),
+      post("/v1/skills/{id}/versions", Right::run, upload_skill_version, "upload another version")
+          .takes("form", kMaxSkillUpload)
+          .gives("Skill", 201),
+  };
+}
+
+std::vector<Line> mcp_lines() {
+  return {
+      post("/mcp", Right::run, serve_mcp, "a message of the Model Context Protocol")
+          .takes("McpMessage")
+          .gives("McpMessage")
+          .refuses({404}),
+      get("/mcp", Right::run, serve_mcp, "what belongs to no request, as it comes")
+          .gives("events")
+          .refuses({404, 409}),
+      line("DELETE", "/mcp", Right::run, serve_mcp, "end a session of the protocol")
+          .gives("McpMessage")
+          .refuses({404}),
+  };
+}
+
+std::vector<Route> make_table() {
+  std::vector<Route> table;
+  const auto add = [&](std::string_view tag, std::vector<Line> lines) {
+    for (Line& one : lines) {
+      one.route.tag = tag;
+      table.push_back(std::move(one.route));
+    }
+  };
+  add("system", system_lines());
+  add("sessions", session_lines());
+  add("execute", execute_lines());
+  add("tools", tool_lines());
+  add("approvals", approval_lines());
+  add("files", file_lines());
+  add("skills", skill_lines());
+  add("mcp", mcp_lines());
+  return table;
 }
 
 }  // namespace

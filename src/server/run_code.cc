@@ -164,7 +164,12 @@ ToolAnswer answer_of(const ShellResult& result) {
   return answer;
 }
 
-ToolAnswer failed(const Error& error) { return tool_error("failed", error.message()); }
+// An output file that cannot be made is the caller's to name better.
+ToolAnswer failed(const Error& error, const ToolCall& call) {
+  const bool is_callers =
+      call.arguments.contains("output_file") && (error.err == EEXIST || error.err == EACCES);
+  return tool_error(is_callers ? "output_file" : "failed", error.message());
+}
 
 }  // namespace
 
@@ -175,13 +180,14 @@ Async<ToolAnswer> Dispatcher::run_python(ToolCall& call) {
   const session::Turns::Turn turn = co_await turns->take();
   if (call.cancel != nullptr && call.cancel->asked())
     co_return tool_error("cancelled", "cancelled before it began");
+  if (is_closed(call)) co_return tool_error("failed", "the session was closed");
   asked->on_output = call.on_output;
   const std::string id = call.session;
   const Cancel::Hearing hearing(call.cancel, [this, id] {
     (void)engine_.interrupt(id, session::Worker::python);  // a session that has gone runs nothing
   });
   const Result<PythonResult> result = co_await engine_.python(id, std::move(*asked));
-  if (!result) co_return failed(result.error());
+  if (!result) co_return failed(result.error(), call);
   ToolAnswer answer = answer_of(*result);
   if (call.wants_whole) answer.whole = session::to_json(*result);
   co_return answer;
@@ -194,13 +200,14 @@ Async<ToolAnswer> Dispatcher::run_shell(ToolCall& call) {
   const session::Turns::Turn turn = co_await turns->take();
   if (call.cancel != nullptr && call.cancel->asked())
     co_return tool_error("cancelled", "cancelled before it began");
+  if (is_closed(call)) co_return tool_error("failed", "the session was closed");
   asked->on_output = call.on_output;
   const std::string id = call.session;
   const Cancel::Hearing hearing(call.cancel, [this, id] {
     (void)engine_.interrupt(id, session::Worker::shell);  // a session that has gone runs nothing
   });
   const Result<ShellResult> result = co_await engine_.shell(id, std::move(*asked));
-  if (!result) co_return failed(result.error());
+  if (!result) co_return failed(result.error(), call);
   ToolAnswer answer = answer_of(*result);
   if (call.wants_whole) answer.whole = session::to_json(*result);
   co_return answer;

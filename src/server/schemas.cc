@@ -1,4 +1,5 @@
 // The JSON schemas of requests and answers, as the OpenAPI document shows them.
+#include <algorithm>
 #include <boost/json.hpp>
 #include <string_view>
 
@@ -7,21 +8,29 @@
 namespace belljar::server {
 namespace {
 
+namespace json = boost::json;
+
 constexpr std::string_view kSchemas = R"json({
 "Error": {"type": "object", "required": ["error"], "properties": {"error": {
   "type": "object", "required": ["type", "message", "hint"], "properties": {
     "type": {"type": "string"}, "message": {"type": "string"}, "hint": {"type": "string"}}}}},
 "Status": {"type": "object", "required": ["status"], "properties": {
   "status": {"type": "string"}}},
+"Event": {"type": "object", "description": "one of a stream of server-sent events",
+  "required": ["data"], "properties": {
+    "event": {"type": "string"}, "id": {"type": "string"},
+    "data": {"type": "string", "contentMediaType": "application/json"}}},
+"Description": {"type": "object", "required": ["openapi", "info", "paths", "components"]},
 "Capabilities": {"type": "object", "description": "what is enforced here: a plan as data"},
 "SessionRequest": {"type": "object", "additionalProperties": false, "properties": {
   "id": {"type": "string", "description": "without one it is made up",
-         "pattern": "^[A-Za-z0-9_.:-]{1,128}$"},
-  "profile": {"type": "string", "description": "a profile that allows no more than the server's"},
+         "pattern": "^[A-Za-z0-9_:-][A-Za-z0-9_.:-]{0,127}$"},
+  "profile": {"type": "string", "enum": ["open", "developer", "restricted", "public-bot",
+              "trusted-maintenance"], "description": "one that allows no more than the server's"},
   "policy": {"type": "object", "description": "keys of [sandbox] that narrow the policy"},
   "shared": {"type": "boolean", "description": "every token may use it"},
   "skills": {"type": "array", "items": {"type": "string"},
-             "description": "skills to mount at skills/NAME, by id or name"}}},
+             "description": "skills to show at skills/NAME, by id or name"}}},
 "Session": {"type": "object",
   "required": ["id", "owner", "shared", "profile", "skills", "created_at", "busy", "idle_ms",
                "memory_kb"],
@@ -39,20 +48,45 @@ constexpr std::string_view kSchemas = R"json({
 "PythonRequest": {"type": "object", "additionalProperties": false, "required": ["code"],
   "properties": {
     "code": {"type": "string"}, "timeout_ms": {"type": "integer", "minimum": 1},
-    "outputs": {"type": "array", "items": {"type": "string"},
+    "outputs": {"type": "array", "maxItems": 100, "items": {"type": "string"},
                 "description": "files to return even if they have not changed"},
-    "output_file": {"type": "string", "description": "a new file that gets all output"},
+    "output_file": {"type": "string", "pattern": "^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}$",
+                    "description": "a new file that gets all output"},
     "agent": {"type": "string", "description": "whose permissions count too"},
     "stream": {"type": "boolean", "description": "answer with server-sent events"}}},
 "ShellRequest": {"type": "object", "additionalProperties": false, "required": ["commands"],
   "properties": {
-    "commands": {"type": "array", "minItems": 1, "items": {"type": "string"}},
+    "commands": {"type": "array", "minItems": 1, "maxItems": 100,
+                 "items": {"type": "string", "pattern": "^[^\\u0000]*$"}},
     "timeout_ms": {"type": "integer", "minimum": 1},
-    "max_output_length": {"type": "integer", "minimum": 0},
+    "max_output_length": {"type": "integer", "minimum": 1},
     "one_shot": {"type": "boolean", "description": "in a shell of its own"},
-    "outputs": {"type": "array", "items": {"type": "string"}},
-    "output_file": {"type": "string"}, "agent": {"type": "string"},
+    "outputs": {"type": "array", "maxItems": 100, "items": {"type": "string"}},
+    "output_file": {"type": "string", "pattern": "^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}$"},
+    "agent": {"type": "string"},
     "stream": {"type": "boolean"}}},
+"SpawnRequest": {"type": "object", "additionalProperties": false, "required": ["arguments"],
+  "properties": {
+    "arguments": {"type": "array", "minItems": 1, "maxItems": 1000,
+                  "prefixItems": [{"type": "string", "minLength": 1}],
+                  "items": {"type": "string", "pattern": "^[^\\u0000]*$"},
+                  "description": "the program and its arguments; no shell reads them"},
+    "folder": {"type": "string", "pattern": "^[^\\u0000]*$", "description": "where it starts; else the workdir"},
+    "environment": {"type": "object", "propertyNames": {"pattern": "^[^=\\u0000]+$"},
+                    "additionalProperties": {"type": "string", "pattern": "^[^\\u0000]*$"},
+                    "description": "variables besides the session's own"},
+    "timeout_ms": {"type": "integer", "minimum": 1}, "agent": {"type": "string"},
+    "stream": {"type": "boolean"}}},
+"SpawnResult": {"type": "object",
+  "required": ["status", "exit_code", "timed_out", "interrupted", "stdout", "stderr",
+               "stdout_cut_bytes", "stderr_cut_bytes", "execution_time_ms", "notes", "session_id"],
+  "properties": {
+    "status": {"enum": ["success", "error", "timeout"]}, "exit_code": {"type": ["integer", "null"]},
+    "timed_out": {"type": "boolean"}, "interrupted": {"type": "boolean"},
+    "stdout": {"type": "string"}, "stderr": {"type": "string"},
+    "stdout_cut_bytes": {"type": "integer"}, "stderr_cut_bytes": {"type": "integer"},
+    "execution_time_ms": {"type": "integer"}, "session_id": {"type": "string"},
+    "notes": {"type": "array", "items": {"type": "string"}}}},
 "FileOfCall": {"type": "object", "required": ["name", "size", "mime"], "properties": {
   "name": {"type": "string"}, "size": {"type": "integer"}, "mime": {"type": "string"},
   "text": {"type": "string"}, "base64": {"type": "string"}}},
@@ -130,13 +164,41 @@ constexpr std::string_view kSchemas = R"json({
 "Skills": {"type": "object", "required": ["object", "data"], "properties": {
   "object": {"const": "list"},
   "data": {"type": "array", "items": {"$ref": "#/components/schemas/Skill"}}}},
+"SkillVersion": {"type": "object", "required": ["object", "skill_id", "version"], "properties": {
+  "object": {"const": "skill.version"}, "skill_id": {"type": "string"},
+  "version": {"type": "string"}}},
 "SkillVersions": {"type": "object", "required": ["object", "data"], "properties": {
-  "object": {"const": "list"}, "data": {"type": "array", "items": {"type": "object"}}}},
+  "object": {"const": "list"},
+  "data": {"type": "array", "items": {"$ref": "#/components/schemas/SkillVersion"}}}},
+"SkillForm": {"type": "object",
+  "description": "one zip, or loose files with their paths as file names",
+  "properties": {
+    "files": {"type": "array", "items": {"type": "string", "format": "binary"}},
+    "files[]": {"type": "array", "items": {"type": "string", "format": "binary"}},
+    "file": {"type": "string", "format": "binary"}}},
 "McpMessage": {"description": "as the protocol has it"}
 })json";
 
+// An optional field of a request that is null is as one that is not there.
+void allow_nulls(json::object& schema) {
+  const json::value* listed = schema.if_contains("required");
+  const json::array required = listed != nullptr ? listed->as_array() : json::array();
+  for (auto& [name, value] : schema.at("properties").as_object()) {
+    if (std::ranges::find(required, json::value(name)) != required.end()) continue;
+    json::object& property = value.as_object();
+    if (json::value* choices = property.if_contains("enum")) choices->as_array().push_back(nullptr);
+    if (const json::value* type = property.if_contains("type"))
+      property["type"] = json::array{*type, "null"};
+  }
+}
+
 }  // namespace
 
-boost::json::object schemas() { return boost::json::parse(kSchemas).as_object(); }
+json::object schemas() {
+  json::object all = json::parse(kSchemas).as_object();
+  for (auto& [name, schema] : all)
+    if (schema.as_object().contains("additionalProperties")) allow_nulls(schema.as_object());
+  return all;
+}
 
 }  // namespace belljar::server

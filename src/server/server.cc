@@ -100,8 +100,9 @@ void Running::wait_for_reload() {
     notify(options.notify_socket, "RELOADING=1");
     Result<Setup> fresh = options.reload();
     if (fresh) {
-      app->reload(std::move(fresh->tokens), std::move(fresh->names));
-      options.say("tokens, hosts and origins are read again");
+      http->set_limits(limits_of(fresh->loaded.server));
+      app->reload(std::move(*fresh));
+      options.say("tokens, hosts, origins, limits and permissions are read again");
     } else {
       options.say("nothing is changed: " + fresh.error().message());
     }

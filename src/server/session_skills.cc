@@ -1,6 +1,9 @@
 #include "server/session_skills.h"
 
-#include <sys/stat.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 namespace belljar::server {
 
@@ -9,12 +12,13 @@ std::expected<void, Response> grant_skills(const App& app, const std::vector<std
   for (const std::string& name : wanted) {
     const Skill* skill = app.skills().find(name, principal);
     if (skill == nullptr)
-      return std::unexpected(refuse(kBadRequest, "skills: there is no skill " + name));
+      return std::unexpected(refuse(kNotFound, "skills: there is no skill " + name));
     const std::string folder = app.skills().folder_of(*skill);
     if (entry.skills.contains(skill->name))
       return std::unexpected(refuse(kBadRequest, "skills: there are two of " + skill->name));
     entry.skills[skill->name] = folder;
-    entry.policy.files.grants.push_back({.path = folder, .access = Access::read, .from = "skills"});
+    entry.policy.files.credentials.push_back(
+        {.source = folder, .destination = "skills/" + skill->name, .from = "skills"});
   }
   return {};
 }
@@ -22,20 +26,21 @@ std::expected<void, Response> grant_skills(const App& app, const std::vector<std
 Status link_skills(App& app, const SessionEntry& entry) {
   if (entry.skills.empty()) return {};
   const session::SessionView view = TRY(app.engine().view(entry.id));
-  std::string outside;
-  for (const session::SessionRoot& root : view.roots)
-    if (root.inside == view.workdir && root.writable) outside = root.outside;
-  if (outside.empty()) return fail("the workdir cannot be written, so it has no skills");
-  const Fd workdir = TRY(open_path(outside.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (::mkdirat(workdir.get(), "skills", 0755) < 0 && errno != EEXIST)
-    return fail("make skills", errno);
-  // O_NOFOLLOW: in a workdir that is shared a guest may have been here before.
-  const Fd skills(
-      ::openat(workdir.get(), "skills", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!skills) return fail("open skills", errno);
-  for (const auto& [name, folder] : entry.skills)
+  const auto is_at = [&](const std::string& inside) {
+    return std::ranges::find(view.roots, inside, &session::SessionRoot::inside);
+  };
+  const auto workdir = is_at(view.workdir);
+  for (const auto& [name, folder] : entry.skills) {
+    if (is_at(view.workdir + "/skills/" + name) != view.roots.end()) continue;
+    if (workdir == view.roots.end()) return fail("there is no workdir to have skills in");
+    const Fd top = TRY(open_path(workdir->outside.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    // O_NOFOLLOW: in a workdir that is shared a guest may have been here before.
+    const Fd skills(::openat(top.get(), "skills", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!skills) return fail("open skills", errno);
+    (void)::unlinkat(skills.get(), name.c_str(), AT_REMOVEDIR);  // what it would be mounted on
     if (::symlinkat(folder.c_str(), skills.get(), name.c_str()) < 0 && errno != EEXIST)
       return fail("make skills/" + name, errno);
+  }
   return {};
 }
 

@@ -16,6 +16,7 @@ ToolCall tool_call(const SessionEntry& entry, std::string tool, json::object arg
   call.tool = std::move(tool);
   call.arguments = std::move(arguments);
   call.principal = entry.owner;
+  call.may_open = false;
   return call;
 }
 
@@ -46,6 +47,7 @@ std::optional<Fault> fault_of(const ToolAnswer& answer) {
   if (type == "denied") return Fault{403, "denied"};
   if (type == "not_approved") return Fault{403, "not_approved"};
   if (type == "cancelled") return Fault{409, "cancelled"};
+  if (type == "output_file") return kConflict;
   if (type == "failed") return kSessionFailed;
   return std::nullopt;
 }

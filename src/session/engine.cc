@@ -34,8 +34,10 @@ Status check_id(const std::string& id) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '_' || c == '.' || c == ':';
   };
-  if (id.empty() || id.size() > kMaxId || !std::ranges::all_of(id, allowed))
-    return fail("this is no session id", 0, "up to 128 letters, digits and - _ . :");
+  // No dot at the beginning: an id is part of addresses, where .. leads elsewhere.
+  if (id.empty() || id.size() > kMaxId || id[0] == '.' || !std::ranges::all_of(id, allowed))
+    return fail("this is no session id", 0,
+                "up to 128 letters, digits and - _ . : and no dot at the beginning");
   return {};
 }
 
@@ -189,6 +191,13 @@ Async<Result<std::shared_ptr<Program>>> Engine::spawn(std::string id, ProgramCal
   Result<std::shared_ptr<Session>> session = find_or_open(id);
   if (!session) co_return std::unexpected(session.error());
   co_return co_await (*session)->spawn(std::move(call));
+}
+
+Async<Result<ProgramEnd>> Engine::run(std::string id, ProgramCall call,
+                                      std::optional<std::chrono::milliseconds> time) {
+  Result<std::shared_ptr<Session>> session = find_or_open(id);
+  if (!session) co_return std::unexpected(session.error());
+  co_return co_await (*session)->run(std::move(call), time);
 }
 
 Async<Status> Engine::reset(std::string id) {

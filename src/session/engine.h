@@ -25,6 +25,8 @@ class Engine {
   Async<Result<PythonResult>> python(std::string id, PythonCall call);
   Async<Result<ShellResult>> shell(std::string id, ShellCall call);
   Async<Result<std::shared_ptr<Program>>> spawn(std::string id, ProgramCall call);
+  Async<Result<ProgramEnd>> run(std::string id, ProgramCall call,
+                                std::optional<std::chrono::milliseconds> time);
   Async<Status> reset(std::string id);
   Status interrupt(const std::string& id, Worker which = Worker::every);
   // Without an id: of a session that would be made now.

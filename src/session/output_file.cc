@@ -15,15 +15,6 @@ constexpr std::size_t kMaxName = 128;
 // Where the policy names no size.
 constexpr std::uint64_t kLargest = std::uint64_t{256} << 20;
 
-bool is_plain(const std::string& name) {
-  auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '.';
-  };
-  return !name.empty() && name.size() <= kMaxName && name[0] != '.' &&
-         std::ranges::all_of(name, allowed);
-}
-
 bool matches(const std::vector<std::string>& globs, const std::string& name) {
   return std::ranges::any_of(globs, [&](const std::string& glob) {
     return ::fnmatch(glob.substr(glob.rfind('/') + 1).c_str(), name.c_str(), 0) == 0;
@@ -39,17 +30,25 @@ bool may_be_written(const Files& files, const std::string& name) {
 
 }  // namespace
 
+bool OutputFile::is_name(std::string_view name) {
+  auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+  };
+  return !name.empty() && name.size() <= kMaxName && name[0] != '.' &&
+         std::ranges::all_of(name, allowed);
+}
+
 Result<std::shared_ptr<OutputFile>> OutputFile::make(int workdir_fd, const Policy& policy,
                                                      const std::string& name) {
-  if (!is_plain(name))
+  if (!is_name(name))
     return fail("output_file is no plain name", 0,
                 "up to 128 letters, digits and - _ . and no dot at the beginning");
   if (!may_be_written(policy.files, name))
-    return fail("output_file " + name + " is not for the guest to write");
+    return fail("output_file " + name + " is not for the guest to write", EACCES);
   Fd file(::openat(workdir_fd, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                    0600));
-  if (!file && errno == EEXIST)
-    return fail("there is a file " + name + " already", 0, "name another output_file");
+  if (!file && errno == EEXIST) return fail("make output_file " + name, EEXIST, "name another");
   if (!file) return fail("make output_file " + name, errno);
   const std::optional<std::uint64_t>& largest_mb = policy.limits.file_sz_mb;
   return std::shared_ptr<OutputFile>(

@@ -18,6 +18,8 @@ namespace belljar::session {
 
 class OutputFile {
  public:
+  // Up to 128 letters, digits and - _ . and no dot at the beginning.
+  static bool is_name(std::string_view name);
   static Result<std::shared_ptr<OutputFile>> make(int workdir_fd, const Policy& policy,
                                                   const std::string& name);
 

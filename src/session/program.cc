@@ -153,9 +153,15 @@ ProgramState Program::read() {
   return state;
 }
 
-Async<ProgramState> Program::wait(Clock::time_point until) {
+Async<bool> Program::ended(Clock::time_point until) {
   const std::shared_ptr<Program> keep = shared_from_this();
   while (running() && Clock::now() < until) co_await process_->changed.wait_until(until);
+  co_return !running();
+}
+
+Async<ProgramState> Program::wait(Clock::time_point until) {
+  const std::shared_ptr<Program> keep = shared_from_this();
+  co_await ended(until);
   co_return read();
 }
 

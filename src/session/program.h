@@ -9,6 +9,15 @@
 
 namespace belljar::session {
 
+// How a program that was run to its end came there.
+struct ProgramEnd {
+  ProgramState state;
+  bool timed_out = false;
+  bool interrupted = false;
+  std::chrono::milliseconds time{};
+  std::vector<std::string> notes;
+};
+
 class Program : public std::enable_shared_from_this<Program> {
  public:
   static Async<Result<std::shared_ptr<Program>>> start(std::shared_ptr<AsyncJar> jar,
@@ -27,6 +36,8 @@ class Program : public std::enable_shared_from_this<Program> {
   ProgramState read();
   // Until it has ended, or that time has come.
   Async<ProgramState> wait(Clock::time_point until);
+  // The same, and what it has written is left for later. True: it has ended.
+  Async<bool> ended(Clock::time_point until);
   bool running() const { return !process_->ended(); }
 
  private:

@@ -7,6 +7,7 @@
 
 #include "base/remove_tree.h"
 #include "base/utf8.h"
+#include "session/shown.h"
 
 namespace belljar::session {
 namespace {
@@ -68,21 +69,6 @@ std::string seconds(milliseconds time) {
 
 }  // namespace
 
-// While a call runs or waits its session is not idle.
-class Session::Busy {
- public:
-  explicit Busy(Session& session) : session_(session) { ++session_.calls_; }
-  Busy(const Busy&) = delete;
-  Busy& operator=(const Busy&) = delete;
-  ~Busy() {
-    --session_.calls_;
-    session_.last_used_ = Clock::now();
-  }
-
- private:
-  Session& session_;
-};
-
 Session::Session(std::shared_ptr<Common> common, std::string id, Policy policy, std::string folder)
     : common_(std::move(common)),
       id_(std::move(id)),
@@ -105,6 +91,7 @@ Result<std::shared_ptr<Session>> Session::make(std::shared_ptr<Common> common, s
   std::shared_ptr<Session> session(
       new Session(std::move(common), std::move(id), std::move(policy), std::move(folder)));
   session->plain_policy_ = session->policy_;
+  forget_shown(session->plain_policy_.files);
   Files& files = session->policy_.files;
   TRY(make_folder(session->folder_));
   TRY(let_pass(session->folder_, files));
@@ -117,6 +104,7 @@ Result<std::shared_ptr<Session>> Session::make(std::shared_ptr<Common> common, s
     TRY(make_folder(files.home_dir));
   }
   session->workdir_ = TRY(open_path(files.workdir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  TRY(make_shown_folders(session->workdir_.get(), files));
   return session;
 }
 
@@ -143,6 +131,9 @@ void Session::interrupt(Worker which) {
     ++python_interrupts_;
     if (python_ != nullptr) python_->interrupt();
   }
+  if (which == Worker::every) ++interrupts_;
+  if (which == Worker::every)
+    for (const auto& program : programs_) program->signal(SIGINT);
   if (which == Worker::python) return;
   ++shell_interrupts_;
   if (shell_ != nullptr) shell_->interrupt();
@@ -328,14 +319,6 @@ Async<Result<ShellResult>> Session::shell(ShellCall call) {
   shell_folder_ = worker->folder();
   if (result.state_lost && shell_ == worker) shell_.reset();
   co_return result;
-}
-
-Async<Result<std::shared_ptr<Program>>> Session::spawn(ProgramCall call) {
-  const std::shared_ptr<Session> keep = shared_from_this();
-  const Busy busy(*this);
-  const Status started = start_jar();
-  if (!started) co_return std::unexpected(started.error());
-  co_return co_await Program::start(jar_, std::move(call), common_->settings.max_output);
 }
 
 // What every call says in the end.

@@ -50,6 +50,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Async<Result<ShellResult>> shell(ShellCall call);
   // A program beside them. It ends with what is returned, and with the session.
   Async<Result<std::shared_ptr<Program>>> spawn(ProgramCall call);
+  // A program that reads nothing, to its end or that of its time.
+  Async<Result<ProgramEnd>> run(ProgramCall call, std::optional<std::chrono::milliseconds> time);
   // A fresh interpreter; the jar and what else runs in it live on.
   Async<Status> reset();
   // Asks the calls that run to stop.
@@ -102,12 +104,29 @@ class Session : public std::enable_shared_from_this<Session> {
   Turns shell_turns_;
   std::string shell_folder_;  // where the next shell begins
   std::set<std::shared_ptr<ShellWorker>> one_shots_;
+  std::set<std::shared_ptr<Program>> programs_;  // that are run to their end
+  std::uint64_t interrupts_ = 0;                 // of everything
   std::uint64_t python_interrupts_ = 0;
   std::uint64_t shell_interrupts_ = 0;
   int calls_ = 0;
   bool ended_ = false;
   Clock::time_point last_used_ = Clock::now();
   std::vector<std::string> notes_;
+};
+
+// While a call runs or waits its session is not idle.
+class Session::Busy {
+ public:
+  explicit Busy(Session& session) : session_(session) { ++session_.calls_; }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+  ~Busy() {
+    --session_.calls_;
+    session_.last_used_ = Clock::now();
+  }
+
+ private:
+  Session& session_;
 };
 
 }  // namespace belljar::session

@@ -16,6 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import serving  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+OPENAPI_PACKAGES = ["schemathesis>=4.32,<5", "openapi-spec-validator>=0.9,<1"]
 NODE_PACKAGES = [
     "node@22",
     "@modelcontextprotocol/conformance@0.2.0-alpha.12",
@@ -64,6 +65,18 @@ def sdk_python() -> str:
             subprocess.run([sys.executable, "-m", "venv", folder], check=True, timeout=120)
             subprocess.run([folder / "bin/pip", "install", "-q", "mcp>=2,<3"], check=True, timeout=600)
     return str(python)
+
+
+@pytest.fixture(scope="session")
+def openapi_tools() -> pathlib.Path:
+    """Where schemathesis and a validator of OpenAPI documents are."""
+    folder = ROOT / "build/openapi-venv"
+    probe = [folder / "bin/python", "-c", "import schemathesis, openapi_spec_validator"]
+    with alone("openapi-venv"):
+        if not (folder / "bin/python").exists() or subprocess.run(probe, capture_output=True).returncode != 0:
+            subprocess.run([sys.executable, "-m", "venv", folder], check=True, timeout=120)
+            subprocess.run([folder / "bin/pip", "install", "-q", *OPENAPI_PACKAGES], check=True, timeout=600)
+    return folder / "bin"
 
 
 @pytest.fixture

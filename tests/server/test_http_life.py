@@ -165,6 +165,32 @@ def test_sighup_reads_the_tokens_again(server, ann):
     assert ann.python(session, "1")["result"] == "1", "sessions live on"
 
 
+def test_sighup_reads_limits_and_permissions_again(server, ann):
+    before = server.config_file.read_text()
+    session = ann.session()
+    assert ann.python(session, "1")["result"] == "1"  # the control: it may
+
+    def reload(config: str) -> None:
+        told = server.errors().count("read again")
+        server.config_file.write_text(config)
+        server.signal(signal.SIGHUP)
+        assert serving.wait_until(lambda: server.errors().count("read again") > told), server.errors()
+
+    reload(before + 'max_sessions_per_token = 1\n[permissions]\npython = "deny"\n')
+    assert ann.post(f"/v1/sessions/{session}/python", code="1").status == 403
+    assert ann.post("/v1/sessions").status == 429
+    assert ann.get(f"/v1/sessions/{session}").status == 200  # what there was goes on
+    reload(before)
+    assert ann.python(session, "1")["result"] == "1" and ann.post("/v1/sessions").status == 201
+
+
+def test_a_broken_configuration_changes_nothing(server, ann):
+    server.config_file.write_text(server.config_file.read_text() + "nonsense = 1\n")
+    server.signal(signal.SIGHUP)
+    assert serving.wait_until(lambda: "nothing is changed" in server.errors())
+    assert "nonsense" in server.errors() and ann.post("/v1/sessions").status == 201
+
+
 def test_a_broken_token_file_changes_nothing(server, ann):
     server.token_file.write_text("ann nonsense\n")
     server.signal(signal.SIGHUP)

@@ -74,6 +74,76 @@ def test_a_session_has_its_skills_read_only_with_their_modes(server, ann):
     assert ann.python(other, "import os\nos.path.exists('skills')")["result"] == "False"
 
 
+@pytest.mark.parametrize("profile", ["developer", "restricted", "public-bot"])
+def test_a_guest_changes_no_skill_by_any_way(start, profile):
+    server = start(profile=profile)
+    ann = server.client("ann")
+    skill = upload(ann, zipped({"SKILL.md": MAIN, "run.sh": "#!/bin/sh\necho ran\n"}, {"run.sh": 0o755})).json["id"]
+    session = ann.session(skills=["plots"])
+    attacks = [
+        "echo x > skills/plots/SKILL.md", "echo x > skills/plots/new", "chmod 777 skills/plots/run.sh",
+        "rm skills/plots/run.sh", "mv skills/plots skills/other", "rmdir skills/plots", "ln -s /etc skills/plots/etc",
+        "touch -d 2001-01-01 skills/plots/SKILL.md", "mount -o remount,rw skills/plots",
+    ]  # fmt: skip
+    answer = ann.post(f"/v1/sessions/{session}/shell", commands=attacks).json
+    assert [each["exit_code"] != 0 for each in answer["commands"]] == [True] * len(attacks), answer
+    # Away with the folder above, and another in its place: only this guest's own view of it changes.
+    swap = "mv skills gone && mkdir -p skills/plots && echo mine > skills/plots/SKILL.md"
+    ann.post(f"/v1/sessions/{session}/shell", commands=[swap])
+    kept = server.folder / "skills" / skill / "1"
+    assert (kept / "SKILL.md").read_text() == MAIN and sorted(os.listdir(kept)) == ["SKILL.md", "run.sh"]
+    other = ann.session(skills=["plots"])
+    # The control: what the shell cannot do there it can do beside it, and the skill works.
+    answer = ann.post(f"/v1/sessions/{other}/shell", commands=["skills/plots/run.sh", "echo x > beside && rm beside"]).json
+    assert answer["stdout"] == "ran\n" and answer["status"] == "success", answer
+
+
+def call(client, path: str, arguments: dict) -> dict:
+    return client("POST", path, json.dumps(arguments).encode(), {"Content-Type": "application/json"}).json
+
+
+def test_file_tools_and_uploads_change_no_skill(server, ann):
+    skill = upload(ann, zipped({"SKILL.md": MAIN, "sub/x": "y"})).json["id"]
+    session = ann.session(skills=["plots"])
+    tools = f"/v1/sessions/{session}/tools"
+    for _ in ("before the first call", "after it"):
+        assert MAIN.splitlines()[1] in call(ann, f"{tools}/read", {"path": "skills/plots/SKILL.md"})["text"]
+        for tool, fields in {
+            "write": {"path": "skills/plots/SKILL.md", "content": "mine"},
+            "edit": {"path": "skills/plots/SKILL.md", "old_string": "plots", "new_string": "mine"},
+        }.items():
+            answer = call(ann, f"{tools}/{tool}", fields)
+            assert answer["is_error"] and answer["error_type"] == "read_only", answer
+        files = f"/v1/sessions/{session}/files"
+        assert ann("PUT", f"{files}/skills/plots/new", b"mine").status == 403
+        assert ann.delete(f"{files}/skills/plots/SKILL.md").status == 403
+        assert ann.get(f"{files}/skills/plots/sub/x").body == b"y"
+        # The control: beside it all of that can be done.
+        assert ann("PUT", f"{files}/skills/beside", b"mine").status == 201
+        assert ann.delete(f"{files}/skills/beside").status == 204
+        ann.python(session, "1")
+    assert (server.folder / "skills" / skill / "1/SKILL.md").read_text() == MAIN
+
+
+def test_a_link_in_the_way_of_a_skill_is_not_followed(start, scene):
+    shared = scene.home / "shared"
+    outside = scene.home / "outside"
+    for folder in (shared, outside):
+        folder.mkdir()
+        scene.identity.own(folder)
+    ann = start(session=f'workdir = "{shared}"').client("ann")
+    upload(ann, zipped({"SKILL.md": MAIN}))
+    planted = ann.session()
+    ann.post(f"/v1/sessions/{planted}/shell", commands=[f"ln -s {outside} skills"])
+    refused = ann.post("/v1/sessions", skills=["plots"])
+    assert refused.status == 400 and "skills" in refused.error["message"], refused
+    assert list(outside.iterdir()) == []
+    # The control: without the link it is there.
+    ann.post(f"/v1/sessions/{planted}/shell", commands=["rm skills"])
+    session = ann.session(skills=["plots"])
+    assert ann.python(session, "open('skills/plots/SKILL.md').read()")["result"] == repr(MAIN)
+
+
 def test_versions_are_counted_and_the_latest_is_mounted(server, ann):
     skill = upload(ann, zipped({"SKILL.md": MAIN, "v": "one"})).json
     path = f"/v1/skills/{skill['id']}/versions"
@@ -87,7 +157,7 @@ def test_a_skill_is_its_tokens_own_and_an_administrators_everybodys(server, ann,
     mine = upload(ann, zipped({"SKILL.md": MAIN})).json["id"]
     assert bob.get("/v1/skills").json["data"] == [] and bob.get(f"/v1/skills/{mine}").status == 404
     assert bob.delete(f"/v1/skills/{mine}").status == 404
-    assert bob.post("/v1/sessions", skills=[mine]).status == 400
+    assert bob.post("/v1/sessions", skills=[mine]).status == 404
     common = upload(server.client("boss"), zipped({"SKILL.md": MAIN})).json["id"]
     assert bob.get(f"/v1/skills/{common}").status == 200
     assert bob.delete(f"/v1/skills/{common}").status == 403

@@ -1,0 +1,22 @@
+// HTTP/1.1 as text: heads and chunks of answers. No socket, no library.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "server/message.h"
+
+namespace belljar::server {
+
+inline constexpr std::size_t kLeastRate = 64 << 10;  // bytes a second that a client must manage
+
+// How long so many bytes may take on their way.
+std::chrono::milliseconds time_for(std::chrono::milliseconds base, std::uint64_t bytes);
+// Of ASCII; other bytes stay.
+std::string lower(std::string_view text);
+// `framing` is the header, or none, that says where the body ends.
+std::string head_text(const Response& response, std::string_view framing, bool keeps_alive);
+std::string chunk(std::string_view bytes);
+
+}  // namespace belljar::server

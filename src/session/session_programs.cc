@@ -1,0 +1,53 @@
+// Programs of a session besides its workers: those that run on, and those that are one call.
+#include <csignal>
+
+#include "session/session.h"
+
+namespace belljar::session {
+
+Async<Result<std::shared_ptr<Program>>> Session::spawn(ProgramCall call) {
+  const std::shared_ptr<Session> keep = shared_from_this();
+  const Busy busy(*this);
+  const Status started = start_jar();
+  if (!started) co_return std::unexpected(started.error());
+  co_return co_await Program::start(jar_, std::move(call), common_->settings.max_output);
+}
+
+Async<Result<ProgramEnd>> Session::run(ProgramCall call,
+                                       std::optional<std::chrono::milliseconds> asked) {
+  const std::shared_ptr<Session> keep = shared_from_this();
+  const Busy busy(*this);
+  CallReport about_time;
+  const auto time = time_for(asked, common_->settings.shell_timeout, about_time);
+  const Clock::time_point began = Clock::now();
+  const std::uint64_t interrupts = interrupts_;
+  const Status ready = start_jar();
+  if (!ready) co_return std::unexpected(ready.error());
+  const std::shared_ptr<AsyncJar> jar = jar_;
+  const std::size_t most = common_->settings.max_output;
+  jar->begin_call();
+  Result<std::shared_ptr<Program>> started = co_await Program::start(jar, std::move(call), most);
+  ProgramEnd end;
+  if (started) {
+    const std::shared_ptr<Program> program = *started;
+    (void)program->close_input();  // it has pipes
+    programs_.insert(program);
+    if (interrupts_ != interrupts) program->signal(SIGINT);  // while it was being started
+    const bool in_time = co_await program->ended(began + time);
+    end.timed_out = !in_time;
+    if (!in_time) program->signal(SIGTERM);
+    const bool heard = co_await program->ended(Clock::now() + common_->settings.grace);
+    if (!heard) program->signal(SIGKILL);
+    end.state = co_await program->wait(Clock::now() + common_->settings.grace);
+    programs_.erase(program);
+  }
+  jar->end_call();
+  if (!started) co_return std::unexpected(started.error());
+  if (ended_) co_return Result<ProgramEnd>(fail("the session was closed"));
+  end.interrupted = interrupts_ != interrupts;
+  end.notes = std::move(about_time.notes);
+  end.time = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began);
+  co_return end;
+}
+
+}  // namespace belljar::session

@@ -1,0 +1,210 @@
+"""What a hostile guest or client tries on the server's own hands: each with the control that would have worked."""
+
+import json
+import os
+import socket
+import threading
+import time
+
+import pytest
+import serving
+
+FLIPS = 100_000 // serving.jars.SLOWER
+
+
+def tool(client, of: str, name: str, **arguments) -> dict:
+    answer = client(
+        "POST", f"/v1/sessions/{of}/tools/{name}", json.dumps(arguments).encode(),
+        {"Content-Type": "application/json"},
+    )  # fmt: skip
+    assert answer.status == 200, answer
+    return answer.json
+
+
+@pytest.fixture
+def outside(scene):
+    """A folder of the host's with a file that nobody inside may read or change."""
+    folder = scene.home / "outside"
+    folder.mkdir()
+    (folder / "file").write_text("SECRET\n")
+    scene.identity.own(folder, folder / "file")
+    yield folder
+    assert (folder / "file").read_text() == "SECRET\n" and os.listdir(folder) == ["file"]
+
+
+# ------------------------------------------------------------------ links
+
+
+def test_tools_that_read_and_write_while_a_part_of_the_path_flips(server, ann, outside):
+    session = ann.session()
+    ann.python(session, "import os\nos.mkdir('d'); open('d/file', 'w').write('inside\\n')")
+    code = (
+        f"import ctypes, os\nos.symlink({str(outside)!r}, 'l')\nlibc = ctypes.CDLL(None)\n"
+        f"for i in range({FLIPS}):\n  assert libc.renameat2(-100, b'd', -100, b'l', 2) == 0\nopen('over', 'w')\n"
+        "while not os.path.exists('stop'): pass\ni + 1"
+    )
+    flips = []
+    thread = threading.Thread(target=lambda: flips.append(ann.python(session, code, timeout_ms=120_000)))
+    thread.start()
+    seen, rounds = set(), 0
+    files = f"/v1/sessions/{session}/files"
+    while rounds < 10 or ann.get(f"{files}/over").status != 200:
+        seen.add(tool(ann, session, "read", path="d/file")["text"])
+        seen.add(tool(ann, session, "grep", pattern="SECRET|inside", path="d")["text"])
+        seen.add(tool(ann, session, "glob", pattern="d/*")["text"])
+        tool(ann, session, "write", path="d/new", content="x")
+        tool(ann, session, "edit", path="d/file", old_string="SECRET", new_string="gone")
+        answer = ann.get(f"{files}/d/file")
+        seen.add(answer.body.decode() if answer.status == 200 else "")
+        ann("PUT", f"{files}/d/up", b"x")
+        ann.delete(f"{files}/d/file2")
+        rounds += 1
+    assert ann("PUT", f"{files}/stop", b"").status == 201
+    thread.join(serving.PATIENCE * 4)
+    assert flips and flips[0]["result"] == str(FLIPS), flips
+    assert not any("SECRET" in each for each in seen)
+    assert any("inside" in each for each in seen)  # the control: the tools did read what is inside
+
+
+def test_results_show_no_file_that_a_link_leads_to(server, ann, outside):
+    session = ann.session()
+    code = f"import os\nos.symlink({str(outside / 'file')!r}, 'leak')\nos.symlink({str(outside)!r}, 'all')\nopen('own', 'w').write('OWN')"
+    answer = ann.python(session, code, outputs=["leak", "all/file", "../../../../" + str(outside / "file"), "own"])
+    assert "SECRET" not in json.dumps(answer)
+    assert any(each["name"] == "own" and each["text"] == "OWN" for each in answer["files"])  # the control
+    # Nor does what is written for it follow one.
+    ann.python(session, f"os.symlink({str(outside / 'made')!r}, 'log')")
+    refused = ann.post(f"/v1/sessions/{session}/python", code="print(1)", output_file="log")
+    assert refused.status == 409, refused
+    assert ann.python(session, "print(1)", output_file="log2")["status"] == "success"
+
+
+def test_ending_a_session_removes_nothing_through_links(server, ann, outside):
+    session = ann.session()
+    workdir = ann.python(session, "import os\nos.getcwd()")["result"].strip("'")
+    ann.python(
+        session,
+        f"os.makedirs('a/b/c'); os.symlink({str(outside)!r}, 'a/b/c/out'); os.symlink({str(outside)!r}, 'top')\n"
+        "os.chmod('a/b/c', 0o500); os.chmod('a', 0)",
+    )
+    assert ann.delete(f"/v1/sessions/{session}").status == 204
+    # The control: its own files are removed.
+    assert serving.wait_until(lambda: not os.path.exists(workdir))
+
+
+# ----------------------------------------------------- no ordinary files
+
+
+def test_nothing_waits_for_a_fifo_a_socket_or_a_device(server, ann):
+    session = ann.session()
+    ann.python(
+        session,
+        "import os, socket\nos.mkfifo('fifo')\nsocket.socket(socket.AF_UNIX).bind('sock')\n"
+        "os.symlink('/dev/zero', 'zero'); os.symlink('/dev/full', 'full'); open('own', 'w').write('word')",
+    )
+    began = time.monotonic()
+    for name in ("fifo", "sock", "zero", "full"):
+        assert tool(ann, session, "read", path=name)["is_error"], name
+        assert tool(ann, session, "edit", path=name, old_string="a", new_string="b")["is_error"], name
+        assert tool(ann, session, "write", path=f"{name}/x", content="x")["is_error"], name
+        assert ann.get(f"/v1/sessions/{session}/files/{name}").status in (400, 403, 404), name
+    found = tool(ann, session, "grep", pattern="word")
+    assert "own" in found["text"] and not found["is_error"]  # the control
+    answer = ann.python(session, "1", outputs=["fifo", "sock", "zero", "own"])
+    assert [each["name"] for each in answer["files"]] == ["own"], answer["files"]
+    assert time.monotonic() - began < serving.PATIENCE
+
+
+# ------------------------------------------------------- other people's
+
+
+@pytest.mark.parametrize("name", ["..", "../x", "a/b", "/etc", "%2e%2e", "..%2f..%2fetc", "a\0b", "a" * 129, "a b", "ü"])
+@pytest.mark.parametrize("identity", ["user"], indirect=True)
+def test_an_id_is_no_path(server, ann, name):
+    assert ann.post("/v1/sessions", id=name).status == 400
+    address = name.replace("\0", "%00").replace(" ", "%20").replace("ü", "%C3%BC")
+    for path in (f"/v1/sessions/{address}", f"/v1/sessions/{address}/files", f"/v1/dispatch/{address}", f"/v1/skills/{address}"):
+        assert ann.get(path).status in (400, 404, 405), path
+    assert ann.post("/v1/sessions", id="a.b:c-d_1").status == 201  # the control
+
+
+def test_another_tokens_processes_are_not_there(server, ann, bob):
+    mine, theirs = ann.session(), bob.session()
+    process = tool(ann, mine, "process_start", arguments=["sleep", "100"])["structured"]["process"]
+    for name, more in {"process_poll": {}, "process_signal": {"signal": "KILL"}, "process_write": {"text": "x"}}.items():
+        answer = tool(bob, theirs, name, process=process, **more)
+        assert answer["is_error"] and answer["error_type"] == "not_found", answer
+        by_name = tool(bob, theirs, name, process=process, session=mine, **more)
+        assert by_name["is_error"] and by_name["session_id"] == theirs
+    # The control: it runs, and its own token finds it.
+    assert tool(ann, mine, "process_poll", process=process)["structured"]["running"] is True
+
+
+def test_a_call_that_waited_does_not_bring_a_closed_session_back(server, ann):
+    """It would come back under the operator's policy, and not under its own narrower one."""
+    session = ann.session(policy={"network": "none"})
+    answers = {}
+
+    def call(name: str, code: str) -> None:
+        answers[name] = ann.post(f"/v1/sessions/{session}/python", code=code)
+
+    assert ann.python(session, "1+1")["result"] == "2"  # the control
+    with ann.stream("GET", f"/v1/events?session={session}") as events:
+        first = threading.Thread(target=call, args=("first", "print('up', flush=True)\nwhile True: pass"))
+        first.start()
+        events.until("output")
+        waiting = threading.Thread(target=call, args=("waiting", "open('x', 'w')"))
+        waiting.start()
+        events.until("call_started")
+        assert ann.delete(f"/v1/sessions/{session}").status == 204
+    for thread in (first, waiting):
+        thread.join(serving.PATIENCE)
+    assert answers["waiting"].status == 409 and answers["waiting"].error["type"] == "session_closed", answers
+    assert "belljar_sessions 0\n" in ann.get("/metrics").body.decode()
+
+
+# ------------------------------------------------------------ web pages
+
+
+@pytest.mark.parametrize("name,content", [
+    ("a.html", "<script>alert(1)</script>"), ("a.svg", "<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>"),
+    ("a.xhtml", "<html xmlns='http://www.w3.org/1999/xhtml'/>"), ("a.pdf", "%PDF-1.4"),
+])  # fmt: skip
+@pytest.mark.parametrize("identity", ["user"], indirect=True)
+def test_no_page_of_a_guest_runs_in_our_origin(server, ann, name, content):
+    session = ann.session()
+    ann.python(session, f"open({name!r}, 'w').write({content!r})")
+    answer = ann.get(f"/v1/sessions/{session}/files/{name}")
+    assert answer.status == 200 and answer.body.decode() == content
+    assert answer.headers["Content-Type"] == "application/octet-stream"
+    assert answer.headers["Content-Disposition"].startswith("attachment")
+    assert "sandbox" in answer.headers["Content-Security-Policy"]
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    # The control: our own page is one.
+    assert ann.get("/").headers["Content-Type"].startswith("text/html")
+
+
+# --------------------------------------------------------------- floods
+
+
+@pytest.mark.parametrize("line", [b"X: y\r\n", b"X" * 1000, b": \r\n", b"Cookie: " + b"a" * 5000 + b"\r\n"])
+@pytest.mark.parametrize("identity", ["user"], indirect=True)
+def test_a_flood_of_headers_is_cut_off(server, ann, line):
+    flood = line * (1 + (1 << 20) // len(line))
+    answers = []
+    for _ in range(20):
+        with server.connect() as connection:
+            try:
+                connection.sendall(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n" + flood)
+                connection.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass  # it has been cut off
+            answers.append(serving.read_all(connection))
+    assert all(each[:12] in (b"", b"HTTP/1.1 431", b"HTTP/1.1 400") for each in answers), answers
+    assert any(each for each in answers)
+    status = open(f"/proc/{server.process.pid}/status").read()
+    assert int(status.split("VmRSS:")[1].split()[0]) < 200_000, "kB"
+    # The control: many headers that are not too large are taken.
+    fine = b"".join(b"X-%d: y\r\n" % i for i in range(200))
+    request = b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + fine + b"\r\n"
+    assert server.raw(request).startswith(b"HTTP/1.1 200")
