@@ -24,4 +24,13 @@ struct Toolchains {
 // What a guest may have planted is no toolchain.
 Toolchains find_toolchains(const Caller& caller, Tracer& tracer, const GuestTrees& guest_trees);
 
+// The same names with nothing looked at: all the places where a toolchain might be. Folders of
+// PATH are apart, since for X/bin all of X is meant where it has a lib.
+struct ToolchainNames {
+  std::vector<std::string> folders;
+  std::vector<std::string> programs;
+  std::vector<std::string> secrets;
+};
+ToolchainNames toolchain_names(const Caller& caller);
+
 }  // namespace belljar
