@@ -30,8 +30,8 @@ constexpr const char* kRuntime[] = {
 constexpr const char* kSecrets[] = {"/opt/homebrew/var", "/opt/local/var", "/usr/local/var",
                                     "/etc/master.passwd"};
 
-constexpr const char* kPersonal[] = {"/Library/Keychains", "/etc/master.passwd", "/var/db/dslocal",
-                                     "/var/root"};
+constexpr const char* kPersonal[] = {"/dev", "/Library/Keychains", "/etc/master.passwd",
+                                     "/var/db/dslocal", "/var/root"};
 
 Filter literal(const char* path) { return {Kind::literal, path}; }
 Filter service(const char* name) { return {Kind::global_name, name}; }

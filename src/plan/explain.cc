@@ -110,7 +110,7 @@ void add_promises(std::string& text, const Plan& plan) {
     text += "\n";
   }
   if (plan.losses.empty()) return;
-  text += "\nWhat this host lacks\n";
+  text += plan.seatbelt ? "\nWhat a Mac lacks\n" : "\nWhat this host lacks\n";
   for (const Loss& loss : plan.losses)
     text.append("  ")
         .append(name(loss.promise))
@@ -162,7 +162,10 @@ std::string explain(const Plan& plan) {
       "Profile " + policy.profile + ", sandbox mode " + std::string(name(policy.mode)) + ".\n\n";
   add_promises(text, plan);
   add_files(text, plan);
-  text.append("\nNetwork\n").append(explain_network(policy));
+  const bool shared = plan.seatbelt && policy.network == Network::loopback;
+  text.append("\nNetwork\n")
+      .append(shared ? "  loopback: this machine's, with its services; no other can be reached\n"
+                     : explain_network(policy));
   text += "\nVariables\n  ";
   if (policy.environment.everything) {
     text += "all of yours";

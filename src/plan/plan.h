@@ -64,7 +64,7 @@ struct Plan {
   std::optional<landlock::Plan> landlock;
   std::optional<seccomp::Plan> seccomp;
   std::optional<notify::Plan> notify;
-  std::optional<broker::Rules> rules;  // with notify: what the broker goes by
+  std::optional<broker::Rules> rules;      // with notify: what the broker goes by
   std::optional<seatbelt::Plan> seatbelt;  // for a Mac: then it is the only layer beside env
   std::vector<std::string> environment;
   std::vector<Kept> kept;
