@@ -11,7 +11,7 @@
 #include "cli/configuration.h"
 #include "cli/exec.h"
 #include "cli/flags.h"
-#include "plan/macos.h"
+#include "plan/macos_explain.h"
 
 namespace belljar::cli {
 namespace {
@@ -95,7 +95,7 @@ Result<int> run_explain(const Arguments& arguments) {
   TRY(check_workdir(here.loaded, caller));
   if (policy.mode == Mode::off) return fail("mode is off: nothing would be enforced");
   const bool mac = asked.platform == "macos";
-  Plan plan = mac ? TRY(resolve_for_mac(policy, caller, observe_mac(policy, caller)))
+  Plan plan = mac ? as_plan(TRY(resolve_for_mac(policy, caller, observe_mac(policy, caller))))
                   : TRY(resolve(policy, probe_host(caller), caller, Purpose::explain));
   std::fputs(answer(plan, asked, here.files, caller).c_str(), stdout);
   Status refused = refuse_lost_promises(plan);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "layers/env.h"
-#include "plan/promises.h"
 #include "policy/validate.h"
 
 namespace belljar {
@@ -14,7 +13,7 @@ constexpr const char* kElsewhere = "a virtual machine with Linux has it";
 // Says for each promise whether Seatbelt keeps it.
 class MacJudge {
  public:
-  explicit MacJudge(Plan& plan) : plan_(plan), policy_(plan.policy) {}
+  explicit MacJudge(MacPlan& plan) : plan_(plan), policy_(plan.policy) {}
 
   void files() {
     if (policy_.need(Promise::files) == Need::unasked) return;
@@ -107,16 +106,16 @@ class MacJudge {
     plan_.losses.push_back({promise, broken, std::move(what), std::move(hint)});
   }
 
-  Plan& plan_;
+  MacPlan& plan_;
   const Policy& policy_;
 };
 
 }  // namespace
 
-Result<Plan> resolve_for_mac(const Policy& policy, const Caller& caller,
-                             const seatbelt::Machine& machine) {
+Result<MacPlan> resolve_for_mac(const Policy& policy, const Caller& caller,
+                                const seatbelt::Machine& machine) {
   TRY(validate(policy));
-  Plan plan;
+  MacPlan plan;
   plan.policy = policy;
   // No Mac limits memory, and `restricted` is for Macs too. (`public-bot` is not: there it
   // would be a lie.)
@@ -125,9 +124,9 @@ Result<Plan> resolve_for_mac(const Policy& policy, const Caller& caller,
   MacFiles files = TRY(make_mac_layout(policy, caller, machine));
   plan.layout = std::move(files.layout);
   plan.seatbelt = TRY(seatbelt::resolve(policy, plan.layout, machine));
-  plan.seatbelt->scratch = std::move(files.scratch.folder);
-  plan.seatbelt->folders = std::move(files.scratch.folders);
-  plan.seatbelt->links = std::move(files.scratch.links);
+  plan.seatbelt.scratch = std::move(files.scratch.folder);
+  plan.seatbelt.folders = std::move(files.scratch.folders);
+  plan.seatbelt.links = std::move(files.scratch.links);
   plan.environment = env::resolve(policy, caller.environment,
                                   {plan.layout.home, plan.layout.tmp, plan.layout.cache});
   plan.warnings = plan.layout.warnings;

@@ -2,7 +2,10 @@
 // --platform=macos` prints it. See docs/macos.md for what it was not run on.
 #pragma once
 
-#include "plan/plan.h"
+#include "belljar/caller.h"
+#include "belljar/outcome.h"
+#include "layers/layout.h"
+#include "layers/seatbelt.h"
 
 namespace belljar {
 
@@ -26,7 +29,18 @@ struct MacFiles {
 Result<MacFiles> make_mac_layout(const Policy& policy, const Caller& caller,
                                  const seatbelt::Machine& machine);
 
-Result<Plan> resolve_for_mac(const Policy& policy, const Caller& caller,
-                             const seatbelt::Machine& machine);
+// What Plan is for Linux: all that a launch needs, and what it means.
+struct MacPlan {
+  Policy policy;
+  Layout layout;
+  seatbelt::Plan seatbelt;
+  std::vector<std::string> environment;
+  std::vector<Kept> kept;
+  std::vector<Loss> losses;
+  std::vector<std::string> warnings;
+};
+
+Result<MacPlan> resolve_for_mac(const Policy& policy, const Caller& caller,
+                                const seatbelt::Machine& machine);
 
 }  // namespace belljar

@@ -32,7 +32,7 @@ Result<Plan> plan_of(std::string_view profile, std::string_view network, const P
   settings.extra_fs_read = {"/tmp/in" + kind.folder};
   settings.hide = {kind.folder + "/.env", kind.folder + "/**/*.pem"};
   settings.protect = {kind.folder + "/.git"};
-  return resolve_for_mac(policy_of(settings, kind.folder), mac_caller(kind.folder), mac());
+  return mac_plan(policy_of(settings, kind.folder), mac_caller(kind.folder), mac());
 }
 
 std::string how_it_starts(const Plan& plan) {

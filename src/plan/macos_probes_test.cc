@@ -279,7 +279,8 @@ TEST(MacProbes, a_mac_answers_as_linux_but_for_the_differences_that_are_listed) 
     ASSERT_TRUE(policy) << policy.error().message();
     const Result<Plan> linux_plan = resolve(*policy, full_host(), caller, Purpose::explain);
     ASSERT_TRUE(linux_plan) << linux_plan.error().message();
-    const Result<Plan> mac_plan = resolve_for_mac(*policy, caller, observe_mac(*policy, caller));
+    const Result<Plan> mac_plan =
+        testing_mac::mac_plan(*policy, caller, observe_mac(*policy, caller));
     ASSERT_TRUE(mac_plan) << mac_plan.error().message();
     const LinuxAnswers on_linux(*linux_plan);
     const MacAnswers on_mac(*mac_plan);

@@ -34,7 +34,7 @@ std::string odd_path(std::mt19937& random) {
   return path;
 }
 
-Result<Plan> plan_for(const Policy& policy) { return resolve_for_mac(policy, mac_caller(), mac()); }
+Result<Plan> plan_for(const Policy& policy) { return mac_plan(policy, mac_caller(), mac()); }
 
 Policy restricted(Settings settings = {}) {
   settings.profile = "restricted";
@@ -248,7 +248,7 @@ TEST(MacPlan, a_link_that_a_guest_may_have_planted_is_not_followed) {
   seatbelt::Machine machine = mac();
   machine.links.push_back({std::string(kHome) + "/work/data", "../.ssh"});
   const Policy policy = restricted({.extra_fs_read = {std::string(kHome) + "/work/data"}});
-  const Result<Plan> plan = resolve_for_mac(policy, mac_caller(), machine);
+  const Result<Plan> plan = mac_plan(policy, mac_caller(), machine);
   ASSERT_FALSE(plan);
   EXPECT_NE(plan.error().what.find("planted"), std::string::npos);
 }
@@ -258,7 +258,7 @@ TEST(MacPlan, a_path_with_dots_grants_what_it_means_and_no_more) {
   seatbelt::Machine machine = mac();
   machine.links.back() = {std::string(kHome) + "/link", "/Volumes/disk/x"};
   const Policy policy = restricted({.extra_fs_read = {given}});
-  const sbpl::Profile profile = parsed(*resolve_for_mac(policy, mac_caller(), machine));
+  const sbpl::Profile profile = parsed(*mac_plan(policy, mac_caller(), machine));
   EXPECT_TRUE(profile.allows("file-read-data", "/Volumes/disk/other/a"));
   EXPECT_FALSE(profile.allows("file-read-data", std::string(kHome) + "/other/a"));
 }

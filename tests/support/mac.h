@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/macos.h"
+#include "plan/macos_explain.h"
 #include "policy/profiles.h"
 #include "support/sbpl.h"
 
@@ -50,6 +50,13 @@ inline Policy policy_of(Settings settings, const std::string& cwd) {
   Result<Policy> policy = make_policy(settings, {.cwd = cwd, .home = kHome});
   EXPECT_TRUE(policy) << policy.error().message();
   return policy.value_or(Policy{});
+}
+
+inline Result<Plan> mac_plan(const Policy& policy, const Caller& caller,
+                             const seatbelt::Machine& machine) {
+  Result<MacPlan> plan = resolve_for_mac(policy, caller, machine);
+  if (!plan) return std::unexpected(plan.error());
+  return as_plan(std::move(*plan));
 }
 
 inline sbpl::Profile parsed(const Plan& plan) {
