@@ -20,6 +20,9 @@ constexpr std::size_t kMaxProfile = std::size_t{1} << 18U;
 
 const std::vector<std::string> kReading = {"file-read*", "file-map-executable", "process-exec*"};
 
+// Also what a hard link, which is another name to change it by, would take.
+const std::vector<std::string> kChanging = {"file-write*", "file-link", "network-bind"};
+
 std::string above(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   return slash == 0 || slash == path.npos ? "/" : std::string(path.substr(0, slash));
@@ -72,7 +75,7 @@ class Files {
     switch (entry.access) {
       case Access::read:
         show_folders_above(entry.path);
-        if (in_writable) rules_.push_back({deny, {"file-write*", "network-bind"}, here, ""});
+        if (in_writable) rules_.push_back({deny, kChanging, here, ""});
         rules_.push_back({allow, kReading, here, ""});
         return;
       case Access::write:
@@ -87,7 +90,7 @@ class Files {
           rules_.push_back({deny, {"file-write-unlink"}, {{Kind::literal, entry.path}}, ""});
         return;
       case Access::protect:
-        rules_.push_back({deny, {"file-write*", "network-bind"}, here, "protected"});
+        rules_.push_back({deny, kChanging, here, "protected"});
         pin_above(index);
         return;
       case Access::hide:
@@ -160,7 +163,7 @@ class Files {
       const std::string real = real_glob(glob);
       if (real != glob) here.push_back({Kind::regex, regex_of_glob(real)});
       if (access == Access::protect)
-        rules_.push_back({deny, {"file-write*", "network-bind"}, here, "protected"});
+        rules_.push_back({deny, kChanging, here, "protected"});
       else
         rules_.push_back(
             {deny, {"file*", "process-exec*", "network-outbound", "network-bind"}, here, "hidden"});

@@ -6,8 +6,10 @@ namespace {
 using Kind = Filter::Kind;
 using enum Verdict;
 
+// Of /System not /System/Volumes, where all files of the machine are a second time.
 constexpr const char* kSystem[] = {
-    "/System", "/usr", "/bin", "/sbin", "/etc", "/opt", "/nix",
+    "/System/Library", "/System/Applications", "/System/Cryptexes", "/System/iOSSupport",
+    "/System/Volumes/Preboot/Cryptexes", "/usr", "/bin", "/sbin", "/etc", "/opt", "/nix",
     // Of /Library what is programs: the rest is settings and data of the machine's owner.
     "/Library/Apple", "/Library/Developer", "/Library/Frameworks", "/Library/Java", "/Library/Perl",
     "/Library/Python", "/Library/Ruby", "/Library/Fonts",
@@ -30,23 +32,28 @@ constexpr const char* kRuntime[] = {
 constexpr const char* kSecrets[] = {"/opt/homebrew/var", "/opt/local/var", "/usr/local/var",
                                     "/etc/master.passwd"};
 
-constexpr const char* kPersonal[] = {"/dev", "/Library/Keychains", "/etc/master.passwd",
-                                     "/var/db/dslocal", "/var/root"};
+constexpr const char* kPersonal[] = {"/dev",
+                                     "/System/Volumes/Data",
+                                     "/Library/Keychains",
+                                     "/etc/master.passwd",
+                                     "/var/db/dslocal",
+                                     "/var/root"};
 
 Filter literal(const char* path) { return {Kind::literal, path}; }
 Filter service(const char* name) { return {Kind::global_name, name}; }
 
-// How many processors there are, which system this is: nothing that changes, nothing about
-// processes (kern.proc, kern.procargs2) and no name of the machine's.
+// How many processors there are, which system this is, what uname says: nothing about processes
+// (kern.proc, kern.procargs2).
 Rule sysctls() {
   Rule rule{
       allow, {"sysctl-read"}, {}, "what the machine and its system are; no lists of processes"};
   for (const char* prefix : {"hw.", "machdep.cpu.", "kern.osvariant_", "sysctl.proc_"})
     rule.filters.push_back({Kind::sysctl_prefix, prefix});
-  for (const char* name : {"kern.argmax", "kern.iossupportversion", "kern.maxfilesperproc",
-                           "kern.maxproc", "kern.ngroups", "kern.osproductversion",
-                           "kern.osrelease", "kern.ostype", "kern.osversion", "kern.secure_kernel",
-                           "kern.tcsm_available", "kern.usrstack64", "kern.version", "vm.loadavg"})
+  for (const char* name :
+       {"kern.argmax", "kern.hostname", "kern.iossupportversion", "kern.maxfilesperproc",
+        "kern.maxproc", "kern.ngroups", "kern.osproductversion", "kern.osrelease", "kern.ostype",
+        "kern.osversion", "kern.secure_kernel", "kern.tcsm_available", "kern.usrstack64",
+        "kern.version", "vm.loadavg"})
     rule.filters.push_back({Kind::sysctl, name});
   return rule;
 }

@@ -12,7 +12,7 @@ namespace {
 class MacLayout {
  public:
   MacLayout(const Policy& policy, const Caller& caller, const seatbelt::Machine& machine)
-      : files_(policy.files), caller_(caller), machine_(machine) {}
+      : files_(policy.files), network_(policy.network), caller_(caller), machine_(machine) {}
 
   Result<MacFiles> build() {
     home_ = TRY(trace(caller_.home)).path;
@@ -90,6 +90,9 @@ class MacLayout {
   Status add_system() {
     for (const char* path : seatbelt::system_folders(files_.reads))
       TRY(add(path, Access::read, "system"));
+    // Where /etc/resolv.conf leads.
+    if (files_.reads != Reads::runtime && !layout_.root_writable && network_ == Network::full)
+      TRY(add("/var/run/resolv.conf", Access::read, "system"));
     return {};
   }
 
@@ -237,6 +240,8 @@ class MacLayout {
     std::vector<std::string> hidden;
     if (!layout_.whole_root)
       for (const char* path : seatbelt::system_secrets()) hidden.emplace_back(path);
+    // Where an exception is asked for, all other names of what it is about must go.
+    if (layout_.root_writable && has_exceptions()) hidden.emplace_back("/System/Volumes/Data");
     if (layout_.whole_root && !layout_.root_writable)
       for (const char* path : seatbelt::personal_folders()) hidden.emplace_back(path);
     if (layout_.whole_root && !files_.other_homes) hidden.emplace_back("/Users");
@@ -252,6 +257,13 @@ class MacLayout {
         TRY(add(path, Access::hide, "profile"));
     std::ranges::move(grants, std::back_inserter(layout_.places));
     return {};
+  }
+
+  bool has_exceptions() const {
+    return !files_.hide_globs.empty() || !files_.protect_globs.empty() ||
+           std::ranges::any_of(files_.grants, [](const Grant& grant) {
+             return grant.access == Access::hide || grant.access == Access::protect;
+           });
   }
 
   Status add_exceptions() {
@@ -294,6 +306,7 @@ class MacLayout {
   }
 
   const Files& files_;
+  const Network network_;
   const Caller& caller_;
   const seatbelt::Machine& machine_;
   std::string home_;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <random>
 
+#include "layers/seatbelt_startup.h"
 #include "layers/seatbelt_text.h"
 #include "support/mac.h"
 
@@ -148,6 +149,54 @@ TEST(Seatbelt, what_is_hidden_cannot_be_moved_away_with_a_folder_above) {
   EXPECT_TRUE(profile.allows("file-write-create", work + "/a/c"));
 }
 
+TEST(Seatbelt, what_is_protected_gets_no_second_name) {
+  const std::string work = std::string(kHome) + "/work";
+  for (const char* profile : {"open", "developer"}) {
+    Settings settings{.protect = {work + "/.git"}};
+    settings.profile = profile;
+    const sbpl::Profile judge = parsed(*plan_for(policy_of(settings, work)));
+    EXPECT_FALSE(judge.allows("file-link", work + "/.git/config")) << profile;
+    EXPECT_FALSE(judge.allows("file-write-mode", work + "/.git/config")) << profile;
+    EXPECT_TRUE(judge.allows("file-write-data", work + "/a")) << profile;
+  }
+}
+
+// The data volume shows every file of the machine again.
+TEST(Seatbelt, nothing_is_reached_through_the_data_volume) {
+  const std::string again = std::string("/System/Volumes/Data") + kHome;
+  for (const Profile& one : profiles()) {
+    Settings settings{.hide = {std::string(kHome) + "/work/.env"}};
+    settings.profile = std::string(one.name);
+    const sbpl::Profile profile =
+        parsed(*plan_for(policy_of(settings, std::string(kHome) + "/work")));
+    EXPECT_FALSE(profile.allows("file-read-data", again + "/work/.env")) << one.name;
+    EXPECT_FALSE(profile.allows("file-write-data", again + "/work/a")) << one.name;
+    EXPECT_FALSE(profile.allows("file-read-data", again + "/.ssh/id_rsa")) << one.name;
+    EXPECT_TRUE(profile.allows("file-read-data", "/System/Library/x")) << one.name;
+  }
+}
+
+// Every tree that is opened is one that somebody named: the policy, or the lists of the system.
+TEST(Seatbelt, every_tree_that_is_allowed_was_asked_for) {
+  for (const char* name : {"developer", "restricted", "public-bot"}) {
+    Settings settings{.extra_fs_read = {"/Volumes/in"}, .extra_fs_write = {"/Volumes/out"}};
+    settings.profile = name;
+    const Policy policy = policy_of(settings, std::string(kHome) + "/work");
+    const Result<Plan> plan = plan_for(policy);
+    std::vector<std::string> asked = {
+        "/Volumes/in",           "/Volumes/out", std::string(kHome) + "/work",
+        plan->seatbelt->scratch, "/dev/fd",      "/var/run/resolv.conf"};
+    for (const char* folder : seatbelt::system_folders(policy.files.reads))
+      asked.emplace_back(folder);
+    if (policy.files.toolchains) asked.push_back(std::string(kHome) + "/.cargo");
+    for (const std::string& tree : parsed(*plan).allowed("subpath"))
+      EXPECT_TRUE(std::ranges::any_of(
+          asked,
+          [&](const std::string& one) { return is_below(tree, one) || is_below(tree, real(one)); }))
+          << name << " opens " << tree;
+  }
+}
+
 TEST(Seatbelt, a_glob_hides_what_it_matches_and_what_will) {
   const std::string work = std::string(kHome) + "/work";
   const sbpl::Profile profile = parsed(*plan_for(restricted(
@@ -202,7 +251,7 @@ TEST(Seatbelt, no_profile_reaches_what_starts_programs_or_keeps_secrets) {
           "com.apple.coreservices.launchservicesd", "com.apple.cfprefsd.agent",
           "com.apple.pasteboard.1", "com.apple.tccd"})
       EXPECT_FALSE(profile.allows({.operation = "mach-lookup", .name = service})) << service;
-    for (const char* name : {"kern.proc.all", "kern.procargs2", "kern.hostname"})
+    for (const char* name : {"kern.proc.all", "kern.procargs2", "kern.proc.pid.1"})
       EXPECT_FALSE(profile.allows({.operation = "sysctl-read", .name = name})) << name;
     for (const char* operation :
          {"lsopen", "appleevent-send", "iokit-open", "job-creation", "system-socket", "nvram-get",
