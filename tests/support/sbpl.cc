@@ -196,11 +196,12 @@ bool Profile::allows(const Act& act) const {
   for (const Rule& rule : rules_) {
     const bool about = std::ranges::any_of(
         rule.operations, [&](const std::string& name) { return covers(name, act.operation); });
+    if (!about) continue;
     const bool applies =
         rule.filters.empty() || std::ranges::any_of(rule.filters, [&](const Value& filter) {
           return matches(filter, act);
         });
-    if (about && applies) allowed = rule.allow;
+    if (applies) allowed = rule.allow;
   }
   return allowed;
 }
