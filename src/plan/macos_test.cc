@@ -14,7 +14,7 @@ namespace {
 
 using namespace testing_mac;
 
-constexpr int kRounds = 300;
+constexpr int kRounds = 150;
 
 // Any byte but NUL and the slash, with a liking for those that mean something.
 std::string odd_name(std::mt19937& random) {
