@@ -1,9 +1,9 @@
 #include "launcher/macos/spawn.h"
 
-#include <signal.h>
 #include <spawn.h>
 
 #include <cerrno>
+#include <csignal>
 
 namespace belljar::macos {
 namespace {

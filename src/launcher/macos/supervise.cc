@@ -1,6 +1,5 @@
 #include "launcher/macos/supervise.h"
 
-#include <signal.h>
 #include <sys/event.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -98,7 +97,7 @@ class Supervisor {
   }
 
   void take(Fd& fd, std::string& kept, std::uint64_t& dropped) const {
-    std::array<char, kChunk> bytes;
+    std::array<char, kChunk> bytes{};
     const ssize_t size = ::read(fd.get(), bytes.data(), bytes.size());
     if (size < 0 && (errno == EINTR || errno == EAGAIN)) return;
     if (size <= 0) return fd.reset();  // which takes it out of the queue
