@@ -46,7 +46,7 @@ inline Caller mac_caller(const std::string& cwd = std::string(kHome) + "/work") 
                           "LANG=C", "TOKEN=secret", "TMPDIR=/var/folders/zz/T/"}};
 }
 
-inline Policy policy_of(Settings settings, const std::string& cwd) {
+inline Policy policy_of(const Settings& settings, const std::string& cwd) {
   Result<Policy> policy = make_policy(settings, {.cwd = cwd, .home = kHome});
   EXPECT_TRUE(policy) << policy.error().message();
   return policy.value_or(Policy{});
