@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Lint, layering and sanitizers: check.sh [format|layering|traps|tidy|asan|fuzz]...
+# Lint, layering and sanitizers: check.sh [format|layering|traps|macos|tidy|asan|fuzz]...
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 steps=("$@")
 # tidy is not among the defaults: all of it takes a quarter of an hour on two cores.
-if [[ ${#steps[@]} -eq 0 ]]; then steps=(format layering traps asan fuzz); fi
+if [[ ${#steps[@]} -eq 0 ]]; then steps=(format layering traps macos asan fuzz); fi
 
 for step in "${steps[@]}"; do
   began=$SECONDS
@@ -16,6 +16,8 @@ for step in "${steps[@]}"; do
       scripts/check_layering.py ;;
     traps)
       scripts/check_traps.py ;;
+    macos)
+      scripts/check_macos.sh ;;
     tidy)
       if [[ ! -f build/clang/build.ninja ]]; then cmake --preset clang >/dev/null; fi
       ninja --quiet -C build/clang generated/layers/seccomp_filters.h

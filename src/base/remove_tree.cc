@@ -21,6 +21,16 @@ Dir open_dir(int parent_fd, const char* name) {
   return {dir, ::closedir};
 }
 
+// Without these bits not even its owner can enter a folder.
+void open_up(int parent_fd, const char* name) {
+#ifdef __linux__
+  if (Fd folder(::openat(parent_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)); folder)
+    (void)::chmod(("/proc/self/fd/" + std::to_string(folder.get())).c_str(), 0700);
+#else
+  (void)::fchmodat(parent_fd, name, 0700, AT_SYMLINK_NOFOLLOW);
+#endif
+}
+
 // Removes a tree of any depth with few descriptors: what lies deeper than some levels is
 // moved to the top first. Every name is looked up in its parent's descriptor, so a folder
 // that somebody swaps for a symlink leads nowhere.
@@ -53,9 +63,7 @@ class TreeRemoval {
   }
 
   void remove_folder(int parent_fd, const char* name, int depth) {
-    // Without these bits not even its owner can enter it.
-    if (Fd folder(::openat(parent_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)); folder)
-      (void)::chmod(("/proc/self/fd/" + std::to_string(folder.get())).c_str(), 0700);
+    open_up(parent_fd, name);
     if (Dir dir = open_dir(parent_fd, name)) empty(dir, depth + 1);
     if (::unlinkat(parent_fd, name, AT_REMOVEDIR) == 0) progress_ = true;
   }

@@ -63,6 +63,7 @@ inline constexpr FlagHelp kExecFlags[] = {
 inline constexpr FlagHelp kExplainFlags[] = {
     {"why", 0, "PATH|HOST[:PORT]",
      "which rule decides about this one, and which flag would change it", Offer::file},
+    {"platform", 0, "linux|macos", "as it would be on macOS, on any host"},
     {"json", 0, "", "print JSON"},
 };
 inline constexpr FlagHelp kDoctorFlags[] = {
@@ -182,7 +183,8 @@ inline constexpr Subcommand kSubcommands[] = {
              "Examples\n"
              "  belljar explain --profile=public-bot\n"
              "  belljar explain --why ~/.ssh/id_rsa\n"
-             "  belljar explain --allow-net='*.example.com' --why example.com:443\n"},
+             "  belljar explain --allow-net='*.example.com' --why example.com:443\n"
+             "  belljar explain --platform=macos --profile=restricted\n"},
     {.name = "doctor",
      .alias = "",
      .usage = "[FLAGS]",

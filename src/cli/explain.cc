@@ -11,6 +11,7 @@
 #include "cli/configuration.h"
 #include "cli/exec.h"
 #include "cli/flags.h"
+#include "plan/macos_explain.h"
 
 namespace belljar::cli {
 namespace {
@@ -30,19 +31,27 @@ namespace json = boost::json;
 struct Asked {
   Settings flags;
   std::string why;
+  std::string platform;
   bool as_json = false;
 };
 
 Result<Asked> parse(const Arguments& arguments) {
   Asked asked;
-  Parsed parsed = TRY(parse_flags(
-      arguments, {{.name = "json", .seen = &asked.as_json}, {.name = "why", .value = &asked.why}}));
+  Parsed parsed = TRY(parse_flags(arguments, {{.name = "json", .seen = &asked.as_json},
+                                              {.name = "platform", .value = &asked.platform},
+                                              {.name = "why", .value = &asked.why}}));
   asked.flags = std::move(parsed.settings);
   // What follows `--` is a command, as for exec: what it may do does not depend on it.
   const bool command = std::ranges::find(arguments, "--") != arguments.end();
   if (!parsed.rest.empty() && !command)
     return fail("explain takes no argument " + parsed.rest[0], 0,
                 "about one path or host: belljar explain --why " + parsed.rest[0]);
+  if (!asked.platform.empty() && asked.platform != "macos" && asked.platform != "linux")
+    return fail("platform: there is no sandbox for " + asked.platform, 0,
+                "--platform=macos, or leave it out for this host");
+  if (asked.platform == "macos" && !asked.why.empty())
+    return fail("--why is about this host, and --platform=macos is not", 0,
+                "the profile that --platform=macos prints has the rule");
   return asked;
 }
 
@@ -85,7 +94,9 @@ Result<int> run_explain(const Arguments& arguments) {
   const Policy& policy = here.loaded.policy;
   TRY(check_workdir(here.loaded, caller));
   if (policy.mode == Mode::off) return fail("mode is off: nothing would be enforced");
-  Plan plan = TRY(resolve(policy, probe_host(caller), caller, Purpose::explain));
+  const bool mac = asked.platform == "macos";
+  Plan plan = mac ? as_plan(TRY(resolve_for_mac(policy, caller, observe_mac(policy, caller))))
+                  : TRY(resolve(policy, probe_host(caller), caller, Purpose::explain));
   std::fputs(answer(plan, asked, here.files, caller).c_str(), stdout);
   Status refused = refuse_lost_promises(plan);
   if (refused) return 0;

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <string_view>
 
+extern "C" char** environ;  // which is in no header everywhere
+
 namespace belljar {
 
 namespace {

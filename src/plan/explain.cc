@@ -62,7 +62,18 @@ std::vector<std::pair<std::string, std::optional<std::uint64_t>>> limits_of(cons
           {"max_file_sz_mb", limits.file_sz_mb}, {"timeout_ms", timeout}};
 }
 
+std::vector<std::string> layers_for_mac(const Plan& plan) {
+  std::vector<std::string> layers;
+  if (!plan.policy.environment.everything) layers.emplace_back("env scrub");
+  layers.emplace_back("seatbelt: the profile below, in force from before the command starts");
+  layers.emplace_back("rlimits");
+  if (plan.seatbelt->watched_memory_mb || plan.seatbelt->watched_cpu_secs)
+    layers.emplace_back("watchdog: memory and CPU of the process group, looked at now and then");
+  return layers;
+}
+
 std::vector<std::string> layers_of(const Plan& plan) {
+  if (plan.seatbelt) return layers_for_mac(plan);
   std::vector<std::string> layers;
   if (plan.identity)
     layers.emplace_back(plan.identity->root
@@ -99,7 +110,7 @@ void add_promises(std::string& text, const Plan& plan) {
     text += "\n";
   }
   if (plan.losses.empty()) return;
-  text += "\nWhat this host lacks\n";
+  text += plan.seatbelt ? "\nWhat a Mac lacks\n" : "\nWhat this host lacks\n";
   for (const Loss& loss : plan.losses)
     text.append("  ")
         .append(name(loss.promise))
@@ -130,6 +141,19 @@ void add_files(std::string& text, const Plan& plan) {
                           : "  (empty, elsewhere, gone at the end)\n");
 }
 
+void add_seatbelt(std::string& text, const seatbelt::Plan& plan) {
+  text += "\nCommand\n  ";
+  for (const std::string& word : plan.wrap)
+    text.append(&word == &plan.wrap[2] ? "PROFILE" : printable(word)).append(" ");
+  text += "COMMAND…\n\nProfile\n";
+  std::string_view rest = plan.profile;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    text.append("  ").append(printable(line)).append("\n");
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+  }
+}
+
 }  // namespace
 
 std::string explain(const Plan& plan) {
@@ -138,7 +162,10 @@ std::string explain(const Plan& plan) {
       "Profile " + policy.profile + ", sandbox mode " + std::string(name(policy.mode)) + ".\n\n";
   add_promises(text, plan);
   add_files(text, plan);
-  text.append("\nNetwork\n").append(explain_network(policy));
+  const bool shared = plan.seatbelt && policy.network == Network::loopback;
+  text.append("\nNetwork\n")
+      .append(shared ? "  loopback: this machine's, with its services; no other can be reached\n"
+                     : explain_network(policy));
   text += "\nVariables\n  ";
   if (policy.environment.everything) {
     text += "all of yours";
@@ -156,6 +183,7 @@ std::string explain(const Plan& plan) {
   for (const std::string& layer : layers_of(plan)) text.append("  ").append(layer).append("\n");
   for (const std::string& warning : plan.warnings)
     text.append("\nWarning: ").append(printable(warning)).append("\n");
+  if (plan.seatbelt) add_seatbelt(text, *plan.seatbelt);
   return text;
 }
 
@@ -207,6 +235,13 @@ json::object explain_json(const Plan& plan) {
   std::vector<std::string> layers = layers_of(plan);
   result["layers"] = json::array(layers.begin(), layers.end());
   result["warnings"] = json::array(plan.warnings.begin(), plan.warnings.end());
+  if (plan.seatbelt) {
+    result["platform"] = "macos";
+    const std::vector<std::string>& wrap = plan.seatbelt->wrap;
+    result["seatbelt"] = {{"profile", plan.seatbelt->profile},
+                          {"arguments", json::array(wrap.begin(), wrap.end())},
+                          {"scratch", plan.seatbelt->scratch}};
+  }
   return result;
 }
 

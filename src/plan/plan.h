@@ -17,6 +17,7 @@
 #include "layers/net.h"
 #include "layers/notify.h"
 #include "layers/rlimit.h"
+#include "layers/seatbelt.h"
 #include "layers/seccomp.h"
 #include "layers/view.h"
 
@@ -63,7 +64,8 @@ struct Plan {
   std::optional<landlock::Plan> landlock;
   std::optional<seccomp::Plan> seccomp;
   std::optional<notify::Plan> notify;
-  std::optional<broker::Rules> rules;  // with notify: what the broker goes by
+  std::optional<broker::Rules> rules;      // with notify: what the broker goes by
+  std::optional<seatbelt::Plan> seatbelt;  // for a Mac: then it is the only layer beside env
   std::vector<std::string> environment;
   std::vector<Kept> kept;
   std::vector<Loss> losses;

@@ -1,6 +1,6 @@
 #include "plan/promises.h"
 
-#include <algorithm>
+#include "plan/refusal.h"
 
 namespace belljar {
 namespace {
@@ -221,10 +221,6 @@ class Judge {
   const bool warm_;
 };
 
-bool is_accepted(const Plan& plan, Promise promise) {
-  return std::ranges::find(plan.policy.accepted, promise) != plan.policy.accepted.end();
-}
-
 }  // namespace
 
 void judge_promises(Plan& plan, const Host& host) {
@@ -239,24 +235,7 @@ void judge_promises(Plan& plan, const Host& host) {
 }
 
 Status refuse_lost_promises(const Plan& plan) {
-  const bool strict = plan.policy.mode == Mode::on;
-  std::string what;
-  std::string hint;
-  std::string accept;
-  for (const Loss& loss : plan.losses) {
-    const bool matters =
-        strict || (loss.broken && plan.policy.need(loss.promise) == Need::required);
-    if (!matters || is_accepted(plan, loss.promise)) continue;
-    const std::string promise(name(loss.promise));
-    what.append(what.empty() ? "cannot keep the promise \"" : "; nor \"").append(promise);
-    what.append(loss.broken ? "\": " : "\" in full depth, as mode \"on\" requires: ");
-    what.append(loss.what);
-    if (hint.find(loss.hint) == hint.npos) hint.append(loss.hint).append("; ");
-    const std::string flag = " --accept-degraded=" + promise;
-    if (accept.find(flag) == accept.npos) accept += flag;
-  }
-  if (what.empty()) return {};
-  return fail(what, 0, hint + "or accept the loss:" + accept);
+  return refuse_lost_promises(plan.policy, plan.losses);
 }
 
 }  // namespace belljar

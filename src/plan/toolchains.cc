@@ -10,62 +10,10 @@
 #include "plan/paths.h"
 #include "plan/plan.h"
 #include "plan/planted.h"
+#include "plan/toolchain_names.h"
 
 namespace belljar {
 namespace {
-
-// Each names one folder (the first four of the second list: several).
-constexpr const char* kLocations[] = {"CONDA_PREFIX",  "VIRTUAL_ENV",
-                                      "PYENV_ROOT",    "NVM_DIR",
-                                      "FNM_DIR",       "VOLTA_HOME",
-                                      "N_PREFIX",      "RUSTUP_HOME",
-                                      "CARGO_HOME",    "GOROOT",
-                                      "JAVA_HOME",     "SDKMAN_DIR",
-                                      "MAVEN_HOME",    "M2_HOME",
-                                      "GRADLE_HOME",   "BUN_INSTALL",
-                                      "DENO_INSTALL",  "HOMEBREW_PREFIX",
-                                      "ASDF_DIR",      "ASDF_DATA_DIR",
-                                      "MISE_DATA_DIR", "UV_PYTHON_INSTALL_DIR",
-                                      "PIPX_HOME"};
-constexpr const char* kSearchPaths[] = {
-    "CPATH",           "C_INCLUDE_PATH",  "CPLUS_INCLUDE_PATH", "LIBRARY_PATH",
-    "LD_LIBRARY_PATH", "PKG_CONFIG_PATH", "CMAKE_PREFIX_PATH",  "PYTHONPATH"};
-constexpr const char* kHomeFolders[] = {".pyenv",
-                                        ".conda/envs",
-                                        "miniconda3",
-                                        "anaconda3",
-                                        "miniforge3",
-                                        "mambaforge",
-                                        ".nvm",
-                                        ".fnm",
-                                        ".volta",
-                                        ".rustup",
-                                        ".cargo",
-                                        "go/bin",
-                                        "go/pkg",
-                                        ".sdkman",
-                                        ".jenv",
-                                        ".bun",
-                                        ".deno",
-                                        ".asdf",
-                                        ".local/share/mise",
-                                        ".local/share/uv",
-                                        ".local/pipx",
-                                        ".local/share/pipx",
-                                        ".local/share/fnm",
-                                        ".local/share/pnpm",
-                                        ".local/bin",
-                                        ".local/lib",
-                                        ".linuxbrew",
-                                        ".nix-profile",
-                                        ".local/state/nix/profiles",
-                                        ".ghcup",
-                                        ".opam",
-                                        ".rbenv"};
-// Tokens for registries live beside the tools.
-constexpr const char* kSecrets[] = {".cargo/credentials", ".cargo/credentials.toml",
-                                    ".local/share/uv/credentials", ".bun/.npmrc",
-                                    ".sdkman/etc/credentials"};
 
 std::string_view variable(const Caller& caller, std::string_view name) {
   for (const std::string& entry : caller.environment)

@@ -6,15 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "plan/toolchain_names.h"
+
 namespace belljar {
 
 struct Caller;
 class GuestTrees;
 class Tracer;
-
-// Folders of a home that hold keys, and never a toolchain.
-inline constexpr const char* kKeyStores[] = {".ssh",           ".aws",  ".gnupg",
-                                             ".config/gcloud", ".kube", ".docker"};
 
 struct Toolchains {
   std::vector<std::string> folders;

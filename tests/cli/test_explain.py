@@ -107,3 +107,24 @@ def test_an_answer_is_json_when_asked(explain):
 def test_a_path_alone_is_not_passed_over(explain):
     assert "belljar explain --why file" in explain("file", code=jars.OWN_FAILURE)
     explain("--", "ls")
+
+
+@pytest.mark.parametrize("identity", ["user"], indirect=True)
+def test_a_mac_is_explained_on_any_host(explain, scene):
+    said = explain("--platform=macos", "--profile=restricted", "--hide=.env")
+    assert "What a Mac lacks" in said and "  /usr/bin/sandbox-exec -p PROFILE /bin/sh -c ulimit" in said
+    assert f'(subpath "{scene.workdir}")' in said and f'(subpath "{scene.workdir}/.env")' in said
+    assert "loopback: this machine's" in said
+    plan = json.loads(explain("--platform=macos", "--json"))
+    assert plan["platform"] == "macos" and plan["seatbelt"]["profile"].startswith("(version 1)\n(deny default)\n")
+    assert plan["seatbelt"]["arguments"][:3] == ["/usr/bin/sandbox-exec", "-p", plan["seatbelt"]["profile"]]
+    assert "platform" not in json.loads(explain("--json"))
+
+
+@pytest.mark.parametrize("identity", ["user"], indirect=True)
+def test_what_a_mac_cannot_keep_is_refused(explain):
+    assert 'the promise "network"' in explain("--platform=macos", "--allow-net=example.com", code=jars.OWN_FAILURE)
+    assert 'the promise "limits"' in explain("--platform=macos", "--profile=public-bot", code=jars.OWN_FAILURE)
+    explain("--platform=macos", "--profile=public-bot", "--accept-degraded=limits")
+    assert "no sandbox for windows" in explain("--platform=windows", code=jars.OWN_FAILURE)
+    assert "--why is about this host" in explain("--platform=macos", "--why", "/", code=jars.OWN_FAILURE)
