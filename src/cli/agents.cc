@@ -10,10 +10,10 @@ Result<std::map<std::string, server::Agent>> find_agents(const std::string& fold
   if (!folder.empty()) return server::load_agents(folder);
   const ConfigPlaces places = config_places(caller);
   const std::string& workdir = loaded.session.workdir;
-  std::map<std::string, server::Agent> all =
-      TRY(server::load_agents((workdir.empty() ? caller.cwd : workdir) + "/agents"));
   const std::string own = places.user_file.substr(0, places.user_file.rfind('/')) + "/agents";
-  all.merge(TRY(server::load_agents(own)));
+  std::map<std::string, server::Agent> all = TRY(server::load_agents(own));
+  // A guest can write there, so it is not asked about an agent that the person has.
+  all.merge(TRY(server::load_agents((workdir.empty() ? caller.cwd : workdir) + "/agents")));
   return all;
 }
 

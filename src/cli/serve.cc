@@ -79,6 +79,8 @@ Result<Loaded> load_settings(const Asked& asked) {
   if (server.token_file.empty()) {
     std::error_code ignored;  // the token file says why
     std::filesystem::create_directories(state, ignored);
+    // The audit trail lies there too, and is kept only where nobody else can write.
+    (void)::chmod(state.c_str(), 0700);
     server.token_file = state + "/tokens";
   }
   if (server.skills_dir.empty()) server.skills_dir = state + "/skills";

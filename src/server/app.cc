@@ -84,7 +84,11 @@ Result<std::shared_ptr<App>> App::make(Loop& loop, Setup setup) {
   app->mcp_service_ = std::make_unique<McpService>(loop, mcp_facts());
   app->mcp_service_->add(std::make_shared<McpOffer>(
       *app->mcp_service_, *app->dispatcher_,
-      OfferSettings{.agent = {}, .where_to_go = "POST /v1/approvals/{id} decides"}));
+      OfferSettings{.agent = {},
+                    .where_to_go = "POST /v1/approvals/{id} decides",
+                    .may_approve = [self = app.get()](const std::string& name) {
+                      return self->setup_.tokens.may(name, Right::approve);
+                    }}));
   app->mcp_ = std::make_unique<McpHttp>(*app->mcp_service_);
   App* self = app.get();  // which has the approvals
   app->dispatcher_->approvals().subscribe(
@@ -123,7 +127,7 @@ std::expected<Principal, Response> App::authenticate(const Request& request,
   }
   // Root could read the tokens, and so could the server's own user.
   const Peer& peer = request.peer;
-  if (peer.is_local_socket && (peer.uid == ::geteuid() || peer.uid == 0))
+  if (peer.is_owner)
     return Principal{
         .name = "uid:" + std::to_string(peer.uid), .rights = {Right::admin}, .session = {}};
   return std::unexpected(refuse(kUnauthorized, "a token is needed",
@@ -207,7 +211,7 @@ std::expected<const SessionEntry*, Response> App::use_session(const Request& req
 
 std::expected<const SessionEntry*, Response> App::open_session(SessionEntry entry) {
   const std::size_t most = setup_.loaded.server.max_sessions_per_token;
-  if (book_.count(entry.owner) >= most) forget_ended();
+  if (book_.count(entry.owner) >= most) forget_ended(entry.owner);
   if (book_.count(entry.owner) >= most)
     return std::unexpected(
         refuse(kTooMany, "this token has " + std::to_string(most) + " sessions, the most allowed",
@@ -234,7 +238,7 @@ SessionWatch App::watch_of_sessions() {
     const SessionEntry* known = book_.find_any(id);
     if (known != nullptr && known->owner != owner) return fail("there is no such session");
     const std::size_t most = setup_.loaded.server.max_sessions_per_token;
-    if (known == nullptr && book_.count(owner) >= most) forget_ended();
+    if (known == nullptr && book_.count(owner) >= most) forget_ended(owner);
     if (known == nullptr && book_.count(owner) >= most)
       return fail("this token has " + std::to_string(most) + " sessions, the most allowed", 0,
                   "close one");
@@ -263,10 +267,10 @@ void App::forget_session(const std::string& id) {
 }
 
 // Sessions that had been idle are kept in mind for their next call, until room is needed.
-void App::forget_ended() {
+void App::forget_ended(const std::string& owner) {
   Principal everybody{.name = "", .rights = {Right::admin}, .session = {}};
   for (const SessionEntry* entry : book_.all(everybody))
-    if (!engine_->has(entry->id)) close_session(std::string(entry->id));
+    if (entry->owner == owner && !engine_->has(entry->id)) close_session(std::string(entry->id));
 }
 
 void App::close_session(const std::string& id) {

@@ -96,7 +96,7 @@ class App : public std::enable_shared_from_this<App> {
   App(Loop& loop, Setup setup);
   std::expected<Principal, Response> authenticate(const Request& request, const Route& route) const;
   std::expected<std::shared_ptr<void>, Response> take_place(const Principal& principal);
-  void forget_ended();
+  void forget_ended(const std::string& owner);
   void tell_approval(const ApprovalEvent& event);
   // Sessions that were made by a call, as those of MCP are, are in the book like the others.
   SessionWatch watch_of_sessions();

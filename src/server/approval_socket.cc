@@ -9,6 +9,8 @@
 #include <boost/asio/write.hpp>
 #include <boost/json.hpp>
 
+#include "server/outside.h"
+
 namespace belljar::server {
 namespace {
 
@@ -20,26 +22,6 @@ constexpr std::size_t kMaxOutbox = std::size_t{16} << 20;  // of one who watches
 std::string text_of(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
   return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
-}
-
-// Device and inode of a namespace; 0: it cannot be seen.
-std::pair<dev_t, ino_t> namespace_of(const std::string& process, const char* kind) {
-  struct stat about{};
-  const std::string path = "/proc/" + process + "/ns/" + kind;
-  if (::stat(path.c_str(), &about) < 0) return {};
-  return {about.st_dev, about.st_ino};
-}
-
-bool is_outside(int fd) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.pid <= 0) return false;
-  if (peer.uid != ::geteuid() && peer.uid != 0) return false;
-  for (const char* kind : {"pid", "user"}) {
-    const auto mine = namespace_of("self", kind);
-    if (mine.second == 0 || mine != namespace_of(std::to_string(peer.pid), kind)) return false;
-  }
-  return true;
 }
 
 json::object event_json(const ApprovalEvent& event) {

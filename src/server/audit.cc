@@ -23,6 +23,7 @@ constexpr std::size_t kMaxText = 2000;      // of one value
 constexpr std::size_t kMaxItems = 100;      // of one list or object
 constexpr std::size_t kShortestSecret = 6;  // a shorter value stands everywhere by chance
 constexpr int kMaxDepth = 8;
+constexpr std::size_t kMaxArguments = 16 << 10;  // of one call: a line must not push out others
 constexpr const char* kMasked = "***";
 
 struct Rule {
@@ -93,7 +94,13 @@ std::string Mask::text(std::string text) const {
   return text;
 }
 
-json::value Mask::arguments(const json::value& value) const { return masked(value, 0); }
+json::value Mask::arguments(const json::value& value) const {
+  json::value all = masked(value, 0);
+  const std::string text = json::serialize(all);
+  if (text.size() <= kMaxArguments) return all;
+  return json::value(repair_utf8(text.substr(0, kMaxArguments)) + "… (" +
+                     std::to_string(text.size()) + " bytes)");
+}
 
 json::value Mask::masked(const json::value& value, int depth) const {
   if (depth > kMaxDepth) return "…";

@@ -135,6 +135,9 @@ std::vector<SessionInfo> Dispatcher::sessions(const std::string& principal) {
 Permission Dispatcher::permission(const ToolCall& call) const {
   const std::vector<PermissionSubject> about = subjects(call.tool, call.arguments);
   Permission found = strictest(settings_.floors, call.tool, about);
+  // Or who may not use the shell would start one.
+  if (call.tool == "process_start")
+    found = std::max(found, strictest(settings_.floors, "shell", about));
   if (call.agent.empty()) return found;
   const auto agent = settings_.agents.find(call.agent);
   if (agent == settings_.agents.end()) return Permission::deny;

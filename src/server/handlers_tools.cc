@@ -230,6 +230,9 @@ Async<Response> dispatch(App& app, Request request) {
   Dispatched asked = read_dispatch(request.body);
   if (!asked.wrong.empty()) co_return content(std::move(asked.wrong));
   std::shared_ptr<Continuations::Job> job;
+  // Who uses what another shares does not act in that other's name on anything else.
+  if (asked.tool.starts_with("session_") && (*entry)->owner != principal_of(request).name)
+    co_return content("error: the session belongs to another token");
   if (asked.continues.empty()) {
     job = app.continuations().add(session, asked.tool);
     if (job == nullptr) co_return content("error: too many calls are still running");

@@ -17,6 +17,7 @@
 
 #include "server/event_stream.h"
 #include "server/http_text.h"
+#include "server/outside.h"
 
 namespace belljar::server {
 namespace {
@@ -81,10 +82,17 @@ struct HttpServer::State {
   bool make_room();
 };
 
+// What is read of a body before it is looked at. Extensions of chunks and trailers, of which
+// a client can send without end, must fit into it too.
+constexpr std::size_t kReadAhead = 64 << 10;
+
 // One connection, from when it is accepted.
 struct HttpServer::State::Connection : std::enable_shared_from_this<Connection> {
   Connection(std::shared_ptr<State> its_server, int family, Fd fd)
-      : server(std::move(its_server)), socket(server->loop), timer(server->loop) {
+      : server(std::move(its_server)),
+        socket(server->loop),
+        timer(server->loop),
+        buffer(server->limits.header_bytes + kReadAhead) {
     error_code error;
     socket.assign(asio::generic::stream_protocol(family, 0), fd.get(), error);
     if (!error) (void)fd.release();  // the socket owns it now
@@ -358,6 +366,7 @@ void HttpServer::State::take_in(const std::shared_ptr<State>& self, Fd fd) {
   if (peer.is_local_socket) {
     if (::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0) return;
     peer.uid = credentials.uid;
+    peer.is_owner = is_outside(fd.get());
   } else {
     const int on = 1;
     (void)::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // for speed only

@@ -13,6 +13,8 @@ namespace belljar::server {
 struct OfferSettings {
   std::string agent;        // whose permissions count for every call; empty: nobody's
   std::string where_to_go;  // what a person runs to approve a call
+  // Whether who asks for a call may also say yes to it; nothing: everybody may.
+  std::function<bool(const std::string& principal)> may_approve = {};
 };
 
 class McpOffer : public McpProvider {

@@ -190,14 +190,16 @@ Async<std::optional<McpResult>> McpOffer::call_tool(McpExchange& exchange, std::
   const auto watcher = std::make_shared<Watcher>();
   watcher->exchange = shared;
   call.on_output = [watcher](OutputStream, std::string_view bytes) { watcher->hear(bytes); };
-  if (exchange.context().stateless && has_form_elicitation(exchange.context())) {
+  const bool may_answer = has_form_elicitation(exchange.context()) &&
+                          (!settings_.may_approve || settings_.may_approve(call.principal));
+  if (exchange.context().stateless && may_answer) {
     std::expected<std::optional<Decision>, McpResult> said = answered(exchange, call);
     if (!said) co_return said.error();
     call.decision = *said;
     if (!call.decision && dispatcher_.must_ask(call)) co_return input_required(exchange, call);
   } else {
-    call.on_approval = [this, shared](const Approval& approval) {
-      if (!shared->context().stateless && has_form_elicitation(shared->context())) {
+    call.on_approval = [this, shared, may_answer](const Approval& approval) {
+      if (!shared->context().stateless && may_answer) {
         ask_client(shared, dispatcher_, approval);
         return;
       }

@@ -21,6 +21,9 @@ constexpr std::array<std::string_view, 19> kAllowed = {
     "deny_net_hosts", "hide",         "protect",        "max_memory_mb", "max_cpu_secs",
     "max_procs",      "max_open_fds", "max_file_sz_mb", "timeout"};
 
+// The tree behind each is searched whenever the session's plan is made.
+constexpr std::size_t kMaxPatterns = 4;
+
 Result<std::vector<std::string>> texts_of(std::string_view name, const json::value& value) {
   std::vector<std::string> texts;
   if (value.is_string()) texts.emplace_back(value.as_string());
@@ -38,14 +41,20 @@ Result<std::vector<std::string>> texts_of(std::string_view name, const json::val
 
 Result<Settings> read_wishes(const json::object& wishes, const Caller& caller) {
   Settings settings;
+  std::size_t patterns = 0;
   const Origin origin{.folder = caller.cwd, .home = caller.home};
   for (const auto& member : wishes) {
     const std::string name(member.key());
     const Key* key = find_key(name);
     if (key == nullptr || std::ranges::find(kAllowed, name) == kAllowed.end())
       return fail("policy: " + name + " cannot be asked for here");
-    for (const std::string& text : TRY(texts_of(name, member.value())))
+    for (const std::string& text : TRY(texts_of(name, member.value()))) {
+      const bool is_pattern = name == "hide" || name == "protect";
+      if (is_pattern && text.find_first_of("*?[") != text.npos && ++patterns > kMaxPatterns)
+        return fail("policy: more than " + std::to_string(kMaxPatterns) +
+                    " patterns with * ? [ in hide and protect");
       TRY(set(settings, *key, text, origin));
+    }
   }
   return settings;
 }

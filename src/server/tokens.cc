@@ -150,9 +150,18 @@ const Principal* Tokens::find(std::string_view token) const {
   return found;
 }
 
+bool Tokens::may(const std::string& name, Right right) const {
+  return name.starts_with("uid:") || std::ranges::any_of(entries_, [&](const Entry& entry) {
+           return entry.principal.name == name && entry.principal.may(right);
+         });
+}
+
 Result<std::string> Tokens::add_dispatch(const std::string& owner, const std::string& session) {
   const std::string token = TRY(make_token());
-  remove_dispatch(session);  // one address at a time: a new one ends the old
+  // One address at a time for each: a new one ends the old.
+  std::erase_if(dispatch_, [&](const Entry& entry) {
+    return entry.principal.session == session && entry.principal.name == owner;
+  });
   Principal principal{.name = owner, .rights = {Right::dispatch}, .session = session};
   dispatch_.push_back({sha256_hex(token), std::move(principal)});
   return token;
@@ -162,6 +171,11 @@ void Tokens::remove_dispatch(const std::string& session) {
   std::erase_if(dispatch_, [&](const Entry& e) { return e.principal.session == session; });
 }
 
-void Tokens::replace(Tokens fresh) { entries_ = std::move(fresh.entries_); }
+void Tokens::replace(Tokens fresh) {
+  entries_ = std::move(fresh.entries_);
+  // An address is worth no more than the token that made it.
+  std::erase_if(dispatch_,
+                [&](const Entry& entry) { return !may(entry.principal.name, Right::dispatch); });
+}
 
 }  // namespace belljar::server

@@ -44,6 +44,8 @@ class Tokens {
 
   // nullptr: nobody's.
   const Principal* find(std::string_view token) const;
+  // Of a principal by its name; a user of the local socket may everything.
+  bool may(const std::string& name, Right right) const;
   // One for a session's dispatch address, until the session goes. Returns it.
   Result<std::string> add_dispatch(const std::string& owner, const std::string& session);
   void remove_dispatch(const std::string& session);
