@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """The Python package beside subprocess, bubblewrap and the program: launching, and Ctrl-C.
 
-  python.py [--rounds=N] [--doc=FILE] [--check]
+  python.py [--rounds=N] [--program=FILE] [--doc=FILE] [--check]
 
 All are launched from one Python process, in turns, in an order that changes: from a small one, and
 from one with 2 GiB resident and 50 threads. The package is built and installed into an environment
-of its own; the program is build/release/belljar.
+of its own; the program is build/release/belljar, or the one that is named.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def spawn(command: list) -> None:
     assert status == 0, (command, status)
 
 
-def measure(rounds: int, mib: int) -> None:
+def measure(rounds: int, mib: int, program: str) -> None:
     """In a process of its own: prints the median of each launcher, in seconds."""
     import belljar
 
@@ -63,7 +63,7 @@ def measure(rounds: int, mib: int) -> None:
         threading.Thread(target=stop.wait, daemon=True).start()
 
     policy = belljar.SandboxPolicy()
-    command = [str(PROGRAM), "exec", "--profile=restricted", "--", GUEST]
+    command = [program, "exec", "--profile=restricted", "--", GUEST]
     quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "check": True}
     launchers = {
         "subprocess.run": lambda: subprocess.run([GUEST], **quiet),
@@ -126,25 +126,28 @@ def environment() -> pathlib.Path:
     python = folder / "bin/python"
     if not python.exists():
         subprocess.run([PYTHON, "-m", "venv", "--system-site-packages", folder], check=True)
-    subprocess.run([python, "-m", "pip", "install", "-q", "--force-reinstall", ROOT / "bindings/python"], check=True)
+    building = {"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1", "CC": "cc", "CXX": "c++"}
+    command = [python, "-m", "pip", "install", "-q", "--force-reinstall", ROOT / "bindings/python"]
+    subprocess.run(command, check=True, env={**os.environ, **building})
     return python
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--program", default=str(PROGRAM))
     parser.add_argument("--doc")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--measure", type=int, help=argparse.SUPPRESS)  # MiB of the process
     options = parser.parse_args()
     if options.measure is not None:
-        measure(options.rounds, options.measure)
+        measure(options.rounds, options.measure, options.program)
         return
 
     python = environment()
     found = {}
     for mib in (0, 2048):
-        command = [python, __file__, f"--measure={mib}", f"--rounds={options.rounds}"]
+        command = [python, __file__, f"--measure={mib}", f"--rounds={options.rounds}", f"--program={options.program}"]
         found[mib] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     waits = {name: max(ctrl_c(python, call) for _ in range(5)) for name, call in CALLS.items()}
 

@@ -10,52 +10,16 @@ import contextlib
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "session"))
+sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).parents[1] / "session")]
 
-ROOT = pathlib.Path(__file__).parents[2]
-DEBIANS = "/usr/bin/python3"
+from installing import DEBIANS, NEEDED, ROOT, TOOLS, Installed, OwnTests, build, everybody_may_come_to, run  # noqa: E402
+
 collect_ignore = ["package"]
-
-
-TOOLS = ROOT / "build/python-tools"
-NEEDED = ["scikit-build-core", "mypy", "pyright"]
-# The compiler by its plain name, so that ccache knows what was built by hand, and in other clones.
-BUILDING = {"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1", "CC": "cc", "CXX": "c++"}
-
-
-class Installed:
-    def __init__(self, folder: pathlib.Path):
-        self.folder = folder
-        self.venv = folder / "venv"
-        self.python = self.venv / "bin/python"
-        self.package = folder / "package"
-        self.wheels = folder / "wheels"
-
-
-def build(source: pathlib.Path, into: pathlib.Path) -> pathlib.Path:
-    """The wheel. Without isolation: for each new environment everything would be built anew."""
-    command = ["pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", into, source]
-    run(TOOLS / "bin/python", "-m", *command, env={**os.environ, **BUILDING})
-    (wheel,) = into.glob("belljar-*.whl")
-    return wheel
-
-
-def run(*command, **more) -> str:
-    done = subprocess.run(
-        list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=1200, **more
-    )
-    assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout[-20000:]}"
-    return done.stdout
-
-
-def _everybody_may_come_to(path: pathlib.Path) -> bool:
-    return all(folder.stat().st_mode & 0o001 for folder in (path, *path.parents))
 
 
 @pytest.fixture(scope="session")
@@ -77,7 +41,7 @@ def installed(tools):
         folder = ROOT / "build/python-tests"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        if not _everybody_may_come_to(folder):
+        if not everybody_may_come_to(folder):
             folder = pathlib.Path(tempfile.mkdtemp(prefix="belljar-python-", dir="/var/tmp"))
             clean.callback(shutil.rmtree, folder, ignore_errors=True)
         os.chmod(folder, 0o755)
@@ -89,41 +53,6 @@ def installed(tools):
         shutil.copytree(ROOT / "tests/python/package", made.package)
         shutil.copy(ROOT / "examples/notebook.py", made.package)
         yield made
-
-
-def environment(identity, home: str) -> dict:
-    """Of a program that an identity starts."""
-    keep = ("BELLJAR_LONG", "BELLJAR_MUST_WORK", "PYTHONDONTWRITEBYTECODE")
-    kept = {name: os.environ[name] for name in keep if name in os.environ}
-    path = "/usr/local/bin:/usr/bin:/bin"
-    return {"HOME": home, "PATH": path, "LANG": "C.UTF-8", "USER": identity.account, **kept}
-
-
-class OwnTests:
-    """The package's own tests, as one identity; they run while others do."""
-
-    def __init__(self, installed: Installed, identity):
-        self.place = tempfile.mkdtemp(prefix="python-", dir=identity.folder)
-        identity.own(self.place)
-        self.log = pathlib.Path(self.place, "log")
-        command = [
-            installed.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", "--durations=3", "-rs",
-            f"--rootdir={installed.package}", "-c", "/dev/null", f"--basetemp={self.place}/t", installed.package,
-        ]  # fmt: skip
-        with open(self.log, "w") as log:
-            self.process = subprocess.Popen(
-                identity.command(list(map(str, command))), cwd=self.place, env=environment(identity, self.place),
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            )  # fmt: skip
-
-    def result(self) -> tuple:
-        self.process.wait(timeout=3600)
-        return self.process.returncode, self.log.read_text()
-
-    def close(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        shutil.rmtree(self.place, ignore_errors=True)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,7 +10,7 @@ import zipfile
 
 import pytest
 import worker_driver
-from conftest import BUILDING, DEBIANS, ROOT, build, environment, run
+from installing import BUILDING, DEBIANS, ROOT, build, environment, run
 
 LONG = os.environ.get("BELLJAR_LONG") == "1"
 

@@ -6,8 +6,6 @@
 #include <csignal>
 
 #include "abi.h"
-#include "plan/explain.h"
-#include "server/mcp_offer.h"
 
 namespace belljar::python {
 namespace {
@@ -145,6 +143,10 @@ Async<Engine::Answer> Engine::call_tool(std::shared_ptr<Opened> opened, std::sha
       call->tell(stream == OutputStream::out ? 'o' : 'e', bytes);
     };
   server::ToolAnswer done = co_await opened->dispatcher->call(std::move(tool));
+  if (done.error_type == "failed") {
+    std::optional<json::object> why = unavailable(session, done.text);
+    if (why) co_return std::unexpected(*std::move(why));
+  }
   json::object answer;
   answer["is_error"] = done.is_error;
   answer["error_type"] = done.error_type;

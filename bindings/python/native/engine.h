@@ -44,6 +44,8 @@ class Engine {
   Async<Answer> call_tool(std::shared_ptr<Opened> opened, std::shared_ptr<Call> call,
                           std::string session, boost::json::object request);
   Answer open(const boost::json::object& request);
+  std::optional<boost::json::object> unavailable(const std::string& session,
+                                                 const std::string& message) const;
   Answer close(const std::string& session);
   Answer describe(const std::string& session);
   Async<Answer> read_file(std::shared_ptr<Call> call, std::string session, std::string path);
@@ -57,7 +59,8 @@ class Engine {
   SessionSettings settings_;
   Loop loop_;
   asio::executor_work_guard<Loop::executor_type> guard_ = asio::make_work_guard(loop_);
-  std::optional<Host> host_;  // from when it is needed
+  const Host supposed_ = assume_host();
+  std::optional<Host> host_;  // as it was found, from when that was needed
   std::unique_ptr<session::Engine> engine_;
   std::map<std::string, std::shared_ptr<Opened>> sessions_;
   std::set<std::shared_ptr<Call>> calls_;

@@ -4,7 +4,6 @@
 
 #include "base/syscall.h"
 #include "engine.h"
-#include "plan/explain.h"
 #include "server/mcp_offer.h"
 #include "server/session_files.h"
 #include "tools/tool_table.h"
@@ -68,10 +67,12 @@ Engine::Answer Engine::open(const json::object& request) {
   if (skills)
     for (const std::string& folder : *skills)
       policy.files.grants.push_back({.path = folder, .access = Access::read, .from = "skills"});
-  // Better now than at the first call.
-  if (!host_) host_ = probe_host(caller_);
+  // What cannot start is better refused now than at the first call. Who insists on everything
+  // waits for the probes; else the host is supposed to be a usual one, as by any launch.
+  if (policy.mode == Mode::on && !host_) host_ = probe_host(caller_);
   const Policy shared = session::shared_by_sessions(policy, settings_);
-  const Result<Plan> plan = resolve(shared, *host_, caller_, Purpose::explain);
+  const Host& host = policy.mode == Mode::on ? *host_ : supposed_;
+  const Result<Plan> plan = resolve(shared, host, caller_, Purpose::explain);
   if (!plan) return std::unexpected(error_json("failed", plan.error()));
   if (const Status starts = refuse_lost_promises(*plan); !starts)
     return std::unexpected(launch_error_json(starts.error(), shared, caller_));
@@ -99,6 +100,18 @@ Engine::Answer Engine::open(const json::object& request) {
   json::object answer;
   answer["session"] = *id;
   return answer;
+}
+
+// A jar that did not start, because this host is not a usual one.
+std::optional<json::object> Engine::unavailable(const std::string& session,
+                                                const std::string& message) const {
+  const Result<session::SessionView> view = engine_->view(session);
+  if (!view) return std::nullopt;
+  const Result<Plan> plan = resolve(view->policy, probe_host(caller_), caller_, Purpose::explain);
+  if (!plan) return std::nullopt;
+  const Status starts = refuse_lost_promises(*plan);
+  if (starts || starts.error().message() != message) return std::nullopt;
+  return launch_error_json(starts.error(), view->policy, caller_);
 }
 
 Engine::Answer Engine::close(const std::string& session) {

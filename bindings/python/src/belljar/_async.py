@@ -100,8 +100,7 @@ class AsyncSession(Base):
     async def open(self) -> "AsyncSession":
         if self._engine is not None:
             return self
-        loop = asyncio.get_running_loop()
-        self._engine = await loop.run_in_executor(None, _engines.borrow, self._setup.session, self._setup.sandbox)
+        self._engine = _engines.borrow(self._setup.session, self._setup.sandbox)
         try:
             answer = await self._ask(self._setup.open)
             self._opened(answer["session"])
@@ -216,7 +215,8 @@ class AsyncSession(Base):
         there = asyncio.Event()
         done = False
         try:
-            engine.begin(call, {"session": self.id, **request}, data)
+            if not engine.begin(call, {"session": self.id, **request}, data):
+                raise SessionClosed("the session has ended")
             descriptor = call.fileno()
             loop.add_reader(descriptor, there.set)
             try:
@@ -227,7 +227,7 @@ class AsyncSession(Base):
                         await there.wait()
                     elif news[0] == "a":
                         approval = json.loads(news[1])
-                        call.decide(decision_json(approval, await self._asked(approval)))
+                        engine.decide(call, decision_json(approval, await self._asked(approval)))
                     else:
                         done = news[0] == "d"
                         yield news
@@ -235,7 +235,7 @@ class AsyncSession(Base):
                 loop.remove_reader(descriptor)
         finally:
             if not done:
-                call.cancel()
+                engine.cancel(call)
             call.end()
 
     async def _asked(self, approval: Approval) -> object:

@@ -22,7 +22,7 @@ class Shared:
         self.users = 0
 
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # a session's finalizer may run while we hold it
 _all: Dict[str, Shared] = {}
 
 
@@ -44,7 +44,15 @@ def borrow(session: Dict[str, Any], sandbox: Dict[str, Any]) -> Shared:
             return found
     finally:
         for other in idle:
-            other.native.end()
+            _end_aside(other)
+
+
+def _end_aside(engine: Shared) -> None:
+    """It may have large trees to remove, and who wants a session now need not wait for that."""
+    try:
+        threading.Thread(target=engine.native.end, name="belljar-end").start()
+    except RuntimeError:  # the interpreter is about to end
+        engine.native.end()
 
 
 def give_back(engine: Shared) -> None:
@@ -69,7 +77,7 @@ def shutdown() -> None:
 def _after_fork() -> None:
     # The child has no thread of them; their sessions are the parent's.
     global _lock
-    _lock = threading.Lock()
+    _lock = threading.RLock()
     _all.clear()
 
 

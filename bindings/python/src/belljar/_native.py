@@ -9,6 +9,7 @@ import ctypes
 import json
 import os
 import pathlib
+import threading
 from typing import Any, Dict, Optional, Tuple
 
 _library = ctypes.CDLL(str(pathlib.Path(__file__).parent / "_lib/libbelljar.so"))
@@ -110,10 +111,15 @@ class Run:
 
 
 class Engine:
-    """Sessions, on a thread of the library's. Of the process that started it, and of no fork."""
+    """Sessions, on a thread of the library's. Of the process that started it, and of no fork.
+
+    The lock keeps one thread from using what another ends at that moment. A finalizer may run in
+    the very thread that holds it.
+    """
 
     def __init__(self) -> None:
         self._handle = ctypes.c_void_p()
+        self._lock = threading.RLock()
         self.pid = os.getpid()
 
     def start(self, request: Dict[str, Any]) -> Dict[str, Any]:
@@ -125,16 +131,34 @@ class Engine:
 
     @property
     def alive(self) -> bool:
-        return bool(self._handle) and self.pid == os.getpid()
+        return self.pid == os.getpid() and bool(self._handle)
 
     def end(self) -> None:
-        if self.alive:
+        if self.pid != os.getpid():
+            return
+        with self._lock:
             handle, self._handle = self._handle, ctypes.c_void_p()
+        if handle:
             _engine_end(handle)
 
-    def begin(self, call: "Call", request: Dict[str, Any], data: bytes) -> None:
+    def begin(self, call: "Call", request: Dict[str, Any], data: bytes) -> bool:
+        """False: it has ended."""
         text = json.dumps(request).encode()
-        _call_begin(self._handle, text, len(text), data, len(data), ctypes.byref(call.handle))
+        with self._lock:
+            if self._handle:
+                _call_begin(self._handle, text, len(text), data, len(data), ctypes.byref(call.handle))
+        return bool(call.handle)
+
+    def decide(self, call: "Call", decision: Dict[str, Any]) -> None:
+        text = json.dumps(decision).encode()
+        with self._lock:
+            if self._handle:
+                _call_decide(call.handle, text, len(text))
+
+    def cancel(self, call: "Call") -> None:
+        with self._lock:
+            if self._handle and call.handle:
+                _call_cancel(call.handle)
 
 
 class Call:
@@ -151,14 +175,7 @@ class Call:
         memory = _call_next(self.handle, ctypes.byref(kind), ctypes.byref(size))
         return (chr(kind.value), _taken(memory, size.value)) if memory else None
 
-    def decide(self, decision: Dict[str, Any]) -> None:
-        text = json.dumps(decision).encode()
-        _call_decide(self.handle, text, len(text))
-
-    def cancel(self) -> None:
-        _call_cancel(self.handle)
-
     def end(self) -> None:
-        if self.handle:
-            _call_end(self.handle)
-            self.handle = ctypes.c_void_p()
+        handle, self.handle = self.handle, ctypes.c_void_p()
+        if handle:
+            _call_end(handle)

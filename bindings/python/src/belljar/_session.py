@@ -392,7 +392,8 @@ class Session(Base):
         call = _native.Call()
         done = False
         try:
-            engine.begin(call, {"session": self.id, **request}, data)
+            if not engine.begin(call, {"session": self.id, **request}, data):
+                raise SessionClosed("the session has ended")
             poll = select.poll()
             poll.register(call.fileno(), select.POLLIN)
             while not done:
@@ -401,13 +402,13 @@ class Session(Base):
                     poll.poll(_SLICE_MS)
                 elif news[0] == "a":
                     approval = json.loads(news[1])
-                    call.decide(decision_json(approval, self._asked(approval)))
+                    engine.decide(call, decision_json(approval, self._asked(approval)))
                 else:
                     done = news[0] == "d"
                     yield news
         finally:
             if not done:
-                call.cancel()
+                engine.cancel(call)
             call.end()
 
     def _asked(self, approval: Approval) -> object:
