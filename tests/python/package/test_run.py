@@ -244,3 +244,26 @@ def test_sys_path_and_arguments_may_be_paths(work):
     path.write_text("found")
     assert belljar.run(["cat", path]).stdout == "found"
     assert sys.version_info >= (3, 8)
+
+
+@pytest.mark.parametrize("profile", ["open", "developer", "restricted", "public-bot", "trusted-maintenance"])
+def test_every_profile_runs(profile, work):
+    (work / "given").write_text("given")
+    # Where everything is shown as it is, who is not its owner comes to no private folder.
+    for folder in (work, *work.parents):
+        if os.stat(folder).st_uid == os.getuid() and folder.stat().st_mode & 0o077 == 0:
+            folder.chmod(0o755)
+    assert belljar.run(["cat", "given"], SandboxPolicy(profile=profile)).stdout == "given"
+    with belljar.Session(profile=profile, extra_fs_read=["given"]) as s:
+        assert s.python("open('given').read()").result == "'given'"
+        assert s.shell("cat given").stdout == "given"
+        s.write_file("in", "one")
+        assert s.read_file("in") == b"one" and s.read_file("given") == b"given"
+
+
+def test_decisions_about_the_network_are_in_the_outcome():
+    connect = "import socket; socket.create_connection(('192.0.2.1', 443), timeout=5)"
+    out = belljar.run(["python3", "-c", connect], SandboxPolicy(allow_net=["192.0.2.2:443"]))
+    assert not out.ok
+    event = next(event for event in out.network if event["address"] == "192.0.2.1")
+    assert event["port"] == 443 and event["allowed"] is False and event["would_allow"]
