@@ -20,3 +20,4 @@ build/release/bench_steady --doc=docs/benchmarks.md "$@"
 if [[ $EUID -eq 0 ]]; then
   build/release/bench_broker --doc=docs/benchmarks.md "$@"
 fi
+bench/python.py --doc=docs/benchmarks.md "$@"
