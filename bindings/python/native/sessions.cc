@@ -2,8 +2,11 @@
 // reaches their files.
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/syscall.h"
 #include "engine.h"
+#include "layers/layout.h"
 #include "server/mcp_offer.h"
 #include "server/session_files.h"
 #include "tools/tool_table.h"
@@ -23,11 +26,32 @@ json::object failure_json(const tools::Failure& failure) {
   return object;
 }
 
-// The workdir on the host, if the guest may write there.
+// The workdir on the host, if the guest may write there: the longest root that it lies in counts.
 std::string outside_of(const session::SessionView& view) {
+  const session::SessionRoot* best = nullptr;
   for (const session::SessionRoot& root : view.roots)
-    if (root.inside == view.workdir && root.writable) return root.outside;
-  return {};
+    if (is_below(view.workdir, root.inside) &&
+        (best == nullptr || root.inside.size() > best->inside.size()))
+      best = &root;
+  if (best == nullptr || !best->writable) return {};
+  if (best->inside == view.workdir) return best->outside;
+  const std::string rest = view.workdir.substr(best->inside == "/" ? 0 : best->inside.size());
+  return (best->outside == "/" ? "" : best->outside) + rest;
+}
+
+// What the file calls reach. Under `open` the workdir is no place of its own, and a walk does not
+// begin at `/`, where a guest may see something else than the host; but this folder is its own.
+session::SessionView with_workdir(session::SessionView view) {
+  const bool is_there = std::ranges::any_of(
+      view.roots, [&](const session::SessionRoot& root) { return root.inside == view.workdir; });
+  const std::string outside = outside_of(view);
+  if (!is_there && !outside.empty())
+    view.roots.push_back({.inside = view.workdir,
+                          .outside = outside,
+                          .writable = true,
+                          .hidden = false,
+                          .owned = true});
+  return view;
 }
 
 std::vector<std::pair<std::string, std::string>> links_in(const json::object& request) {
@@ -154,7 +178,7 @@ Async<Engine::Answer> Engine::read_file(std::shared_ptr<Call> call, std::string 
                                         std::string path) {
   Result<session::SessionView> view = engine_->view(session);
   if (!view) co_return std::unexpected(error_json("failed", view.error()));
-  auto work = [view = std::move(*view), path]() -> tools::Result<std::string> {
+  auto work = [view = with_workdir(*std::move(view)), path]() -> tools::Result<std::string> {
     const tools::Workspace files = TRY(server::workspace_of(view));
     const tools::OpenFile file = TRY(files.open_file("read", path));
     return read_whole(file);
@@ -169,7 +193,7 @@ Async<Engine::Answer> Engine::write_file(std::string session, std::string path, 
   Result<session::SessionView> view = engine_->view(session);
   if (!view) co_return std::unexpected(error_json("failed", view.error()));
   tools::WriteCall asked{.path = std::move(path), .content = std::move(data)};
-  auto work = [view = std::move(*view),
+  auto work = [view = with_workdir(*std::move(view)),
                asked = std::move(asked)]() -> tools::Result<tools::WriteResult> {
     const tools::Workspace files = TRY(server::workspace_of(view));
     return tools::write(files, asked);
@@ -186,7 +210,7 @@ Async<Engine::Answer> Engine::write_file(std::string session, std::string path, 
 Async<Engine::Answer> Engine::list_files(std::string session, std::string path) {
   Result<session::SessionView> view = engine_->view(session);
   if (!view) co_return std::unexpected(error_json("failed", view.error()));
-  auto work = [view = std::move(*view), path]() -> tools::Result<json::object> {
+  auto work = [view = with_workdir(*std::move(view)), path]() -> tools::Result<json::object> {
     const tools::Workspace files = TRY(server::workspace_of(view));
     return server::list_folder(files, path);
   };

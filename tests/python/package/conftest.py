@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+import belljar
+
 PATIENCE = 60  # seconds that anything may take, whatever else the machine does
 
 
@@ -18,6 +20,13 @@ def work(tmp_path, monkeypatch):
     """Where each test is: a folder of its own, which is also the workdir of what it runs."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_left():
+    """A worker of pytest-xdist ends without the ado of an interpreter."""
+    yield
+    belljar.shutdown()
 
 
 @pytest.fixture
