@@ -2,8 +2,6 @@
 // reaches their files.
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "base/syscall.h"
 #include "engine.h"
 #include "layers/layout.h"
@@ -26,31 +24,35 @@ json::object failure_json(const tools::Failure& failure) {
   return object;
 }
 
-// The workdir on the host, if the guest may write there: the longest root that it lies in counts.
-std::string outside_of(const session::SessionView& view) {
+// The root that the workdir lies in: the longest counts.
+const session::SessionRoot* root_of_workdir(const session::SessionView& view) {
   const session::SessionRoot* best = nullptr;
   for (const session::SessionRoot& root : view.roots)
     if (is_below(view.workdir, root.inside) &&
         (best == nullptr || root.inside.size() > best->inside.size()))
       best = &root;
-  if (best == nullptr || !best->writable) return {};
-  if (best->inside == view.workdir) return best->outside;
-  const std::string rest = view.workdir.substr(best->inside == "/" ? 0 : best->inside.size());
-  return (best->outside == "/" ? "" : best->outside) + rest;
+  return best;
+}
+
+// The workdir on the host.
+std::string outside_of(const session::SessionView& view) {
+  const session::SessionRoot* root = root_of_workdir(view);
+  if (root == nullptr || root->hidden) return {};
+  if (root->inside == view.workdir) return root->outside;
+  const std::string rest = view.workdir.substr(root->inside == "/" ? 0 : root->inside.size());
+  return (root->outside == "/" ? "" : root->outside) + rest;
 }
 
 // What the file calls reach. Under `open` the workdir is no place of its own, and a walk does not
 // begin at `/`, where a guest may see something else than the host; but this folder is its own.
 session::SessionView with_workdir(session::SessionView view) {
-  const bool is_there = std::ranges::any_of(
-      view.roots, [&](const session::SessionRoot& root) { return root.inside == view.workdir; });
-  const std::string outside = outside_of(view);
-  if (!is_there && !outside.empty())
-    view.roots.push_back({.inside = view.workdir,
-                          .outside = outside,
-                          .writable = true,
-                          .hidden = false,
-                          .owned = true});
+  const session::SessionRoot* root = root_of_workdir(view);
+  if (root == nullptr || root->hidden || root->inside == view.workdir) return view;
+  session::SessionRoot own = *root;
+  own.outside = outside_of(view);
+  own.inside = view.workdir;
+  own.owned = true;
+  view.roots.push_back(std::move(own));
   return view;
 }
 

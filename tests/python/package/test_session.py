@@ -39,6 +39,14 @@ def test_the_example_of_the_readme(work):
     assert r._repr_png_().startswith(b"\x89PNG") and "<img" in r._repr_html_()
 
 
+def test_a_workdir_that_may_not_be_written_has_its_links_too(work):
+    (work / "data").mkdir()
+    (work / "data/x").write_text("found")
+    with Session(deny_write=True, extra_fs_read=["data"]) as s:
+        assert s.shell("cat data/x").stdout == "found"
+        assert not s.shell("touch made").ok
+
+
 def test_state_lasts(s):
     assert s.python("x = 20").result is None
     assert s.python("x + 1").result == "21"
