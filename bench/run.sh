@@ -24,3 +24,4 @@ build/release/bench_tools "$@"
 if [[ $EUID -eq 0 ]]; then
   build/release/bench_broker --doc=docs/benchmarks.md "$@"
 fi
+bench/python.py --doc=docs/benchmarks.md "$@"

@@ -20,7 +20,7 @@ RULES = [
 ]
 
 bad = 0
-for path in sorted(pathlib.Path("src").rglob("*")):
+for path in sorted(one for folder in ("src", "bindings") for one in pathlib.Path(folder).rglob("*")):
     if path.suffix not in {".h", ".cc"}:
         continue
     lines = path.read_text().splitlines()

@@ -9,38 +9,11 @@
 #include "cli/cli.h"
 #include "cli/doctor.h"
 #include "cli/flags.h"
-#include "plan/explain.h"
+#include "plan/findings.h"
 #include "policy/profiles.h"
 
 namespace belljar::cli {
 namespace {
-
-namespace json = boost::json;
-
-struct Finding {
-  const char* name;
-  bool there;
-  std::string detail;
-  const char* gives;
-};
-
-std::vector<Finding> findings(const Host& host) {
-  const std::string abi = "ABI " + std::to_string(host.landlock.abi);
-  return {
-      {"user namespaces", host.identity.user_namespaces, host.identity.why_not,
-       "an own root, processes and network for an ordinary user"},
-      {"mounts of our own", host.view.mounts, host.view.why_no_mounts,
-       "the view: files, hide and protect"},
-      {"a new /proc", host.view.proc, host.view.why_no_proc, "processes outside cannot be seen"},
-      {"network namespaces", host.net.namespaces, "", "network none and loopback"},
-      {"landlock", host.landlock.abi > 0, abi,
-       "a second lock on files; from ABI 6 on signals and sockets"},
-      {"seccomp", host.seccomp.filters, "", "fewer system calls"},
-      {"cgroup v2", !host.cgroup.parent.empty(),
-       host.cgroup.parent.empty() ? host.cgroup.why_not : host.cgroup.parent,
-       "memory and processes summed by the kernel (else a watchdog does it)"},
-  };
-}
 
 bool restricted_by_apparmor() {
   std::FILE* file = std::fopen("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "re");
@@ -64,19 +37,6 @@ std::string how_to_get_namespaces() {
          "permission.\n";
 }
 
-// One line a profile: whether it starts here, and what it loses.
-std::string profile_line(const Profile& profile, const Host& host, const Caller& caller) {
-  Policy policy = profile.policy;
-  policy.files.workdir = "/tmp";
-  Result<Plan> plan = resolve(policy, host, caller, Purpose::explain);
-  Status refused = plan ? refuse_lost_promises(*plan) : Status(std::unexpected(plan.error()));
-  if (!refused) return "does not start: " + refused.error().what;
-  return plan->losses.empty()
-             ? "all promises kept"
-             : "starts, with " + counted(plan->losses.size(), "loss") +
-                   " (belljar explain --profile=" + std::string(profile.name) + ")";
-}
-
 Result<int> run_doctor(const Arguments& arguments) {
   bool as_json = false;
   std::string verify;
@@ -89,16 +49,7 @@ Result<int> run_doctor(const Arguments& arguments) {
   const Caller caller = this_caller();
   const Host host = probe_host(caller);
   if (as_json) {
-    json::object result;
-    result["schema_version"] = 1;
-    json::array& array = result["findings"].emplace_array();
-    for (const Finding& f : findings(host))
-      array.push_back(
-          {{"name", f.name}, {"there", f.there}, {"detail", f.detail}, {"gives", f.gives}});
-    json::object& profiles_object = result["profiles"].emplace_object();
-    for (const Profile& profile : profiles())
-      profiles_object[profile.name] = profile_line(profile, host, caller);
-    std::fputs(pretty(result).c_str(), stdout);
+    std::fputs(pretty(doctor_json(host, caller)).c_str(), stdout);
     return 0;
   }
   std::printf("What this host can enforce, found by trying it:\n\n");
@@ -110,7 +61,7 @@ Result<int> run_doctor(const Arguments& arguments) {
   std::printf("\nProfiles here:\n\n");
   for (const Profile& profile : profiles())
     std::printf("  %-20s %s\n", std::string(profile.name).c_str(),
-                profile_line(profile, host, caller).c_str());
+                profile_verdict(profile, host, caller).c_str());
   if (!host.identity.user_namespaces) std::printf("\n%s", how_to_get_namespaces().c_str());
   if (host.landlock.abi == 0)
     std::printf(

@@ -6,13 +6,13 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 
 #include "cli/configuration.h"
 #include "cli/flags.h"
 #include "cli/not_started.h"
 #include "cli/notices.h"
 #include "cli/report.h"
+#include "plan/workdir.h"
 #include "policy/profiles.h"
 
 namespace belljar::cli {
@@ -98,31 +98,7 @@ void print_event(const NetworkEvent& event) { print_detail("network: " + in_word
 }  // namespace
 
 Status check_workdir(const Loaded& loaded, const Caller& caller) {
-  const bool open = loaded.settings.profile.value_or("open") == "open";  // none is: open by a deny
-  if (loaded.settings.workdir || open) return {};
-  if (loaded.policy.mode == Mode::off) return {};
-  if (caller.cwd.empty())
-    return fail("the current folder does not exist any more", 0, "-C DIR names one");
-  // By their real names: a symlink to the home is the home.
-  std::error_code ignored;
-  const std::string home = std::filesystem::weakly_canonical(caller.home, ignored);
-  const std::string folder = std::filesystem::weakly_canonical(caller.cwd, ignored);
-  const std::string anyway = "cd into a project folder (-C " + caller.cwd + " does it anyway)";
-  if (folder == "/")
-    return fail("the current folder is /: there is no project here to work on", 0,
-                "cd into a project folder");
-  if (is_below(home, folder))
-    return fail("the current folder " + caller.cwd +
-                    (folder == home ? " is your home" : " holds your home") +
-                    ": the program could read your keys and change everything",
-                0, anyway);
-  for (const char* system :
-       {"/usr", "/etc", "/bin", "/sbin", "/lib", "/boot", "/dev", "/proc", "/sys"})
-    if (is_below(folder, system))
-      return fail("the current folder " + caller.cwd +
-                      " is the system's: the program could change what every other one relies on",
-                  0, anyway);
-  return {};
+  return belljar::check_workdir(loaded.settings, loaded.policy, caller);
 }
 
 Result<int> run_loaded(const Run& request) {

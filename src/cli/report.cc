@@ -13,62 +13,15 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/syscall.h"
+#include "plan/outcome_json.h"
 #include "plan/paths.h"
 #include "plan/planted.h"
 
 namespace belljar::cli {
 namespace {
 
-namespace json = boost::json;
-
 // A guest that tries every address must not fill the terminal.
 constexpr std::size_t kMostDenials = 5;
-
-json::object to_json(const NetworkEvent& event) {
-  using std::chrono::milliseconds;
-  json::object result;
-  result["time_ms"] =
-      std::chrono::duration_cast<milliseconds>(event.time.time_since_epoch()).count();
-  result["pid"] = event.pid;
-  result["process"] = event.process;
-  result["name"] = event.name;
-  result["address"] = event.address;
-  result["port"] = event.port;
-  result["protocol"] = event.protocol;
-  result["allowed"] = event.allowed;
-  result["rule"] = event.rule;
-  result["why"] = event.why;
-  if (!event.allowed) result["would_allow"] = event.would_allow;
-  return result;
-}
-
-json::object to_json(const Policy& policy, const Outcome& outcome) {
-  json::object report;
-  report["schema_version"] = 1;
-  report["profile"] = policy.profile;
-  report["mode"] = name(policy.mode);
-  report["reason"] = name(outcome.reason);
-  report["exit_code"] = outcome.exit_code();
-  if (outcome.by_signal)
-    report["signal"] = outcome.code;
-  else
-    report["status"] = outcome.code;
-  report["wall_ms"] = static_cast<double>(outcome.wall.count()) / 1000;
-  report["user_cpu_ms"] = static_cast<double>(outcome.user_cpu.count()) / 1000;
-  report["system_cpu_ms"] = static_cast<double>(outcome.system_cpu.count()) / 1000;
-  report["peak_memory_kb"] = outcome.peak_memory_kb;
-  report["limits_hit"] = json::array(outcome.limits_hit.begin(), outcome.limits_hit.end());
-  report["enforced"] = promises_to_json(outcome.kept);
-  report["losses"] = losses_to_json(outcome.losses);
-  if (policy.network == Network::hosts) {
-    json::array& events = report["network"].emplace_array();
-    for (const NetworkEvent& event : outcome.network) events.push_back(to_json(event));
-    report["network_dropped"] = outcome.network_dropped;
-  }
-  json::object& phases = report["launch_us"].emplace_object();
-  for (const auto& [phase, time] : outcome.phases) phases[phase] = time.count();
-  return report;
-}
 
 Error not_regular(const std::string& path) {
   return {.what = "write the report " + path + ": not a regular file",
@@ -126,7 +79,7 @@ Status ReportFile::write(const Policy& policy, const Outcome& outcome) const {
   const std::string beside = ".belljar-report-" + std::to_string(random);
   Fd file(::openat(folder_.get(), beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!file) return fail("write the report " + path_, errno);
-  Status written = write_all(file.get(), pretty(to_json(policy, outcome)));
+  Status written = write_all(file.get(), pretty(outcome_to_json(policy, outcome)));
   if (written && ::renameat(folder_.get(), beside.c_str(), folder_.get(), name_.c_str()) < 0)
     written = fail("rename", errno);
   if (written) return {};
