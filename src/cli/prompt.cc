@@ -3,6 +3,7 @@
 #include <editline/readline.h>
 #include <langinfo.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 
 #include <clocale>
 #include <csignal>
@@ -20,21 +21,38 @@ constexpr int kHistoryLines = 1000;
 volatile std::sig_atomic_t interrupted = 0;
 
 // While a line is typed ^C gives it up. The library returns from reading then as if the
-// input had ended.
+// input had ended. It may come just before the library reads, which would then wait for the
+// next key: so an alarm follows it, again and again until it has returned.
 class InterruptNoted {
  public:
   InterruptNoted() {
     interrupted = 0;
     struct sigaction action{};
-    action.sa_handler = [](int) { interrupted = 1; };
-    ::sigaction(SIGINT, &action, &before_);
+    action.sa_handler = [](int) {
+      interrupted = 1;
+      alarm_every(kAlarmTime);
+    };
+    ::sigaction(SIGINT, &action, &interrupt_before_);
+    action.sa_handler = [](int) {};
+    ::sigaction(SIGALRM, &action, &alarm_before_);
   }
-  ~InterruptNoted() { ::sigaction(SIGINT, &before_, nullptr); }
+  ~InterruptNoted() {
+    ::sigaction(SIGINT, &interrupt_before_, nullptr);
+    alarm_every({});
+    ::sigaction(SIGALRM, &alarm_before_, nullptr);
+  }
   InterruptNoted(const InterruptNoted&) = delete;
   InterruptNoted& operator=(const InterruptNoted&) = delete;
 
  private:
-  struct sigaction before_{};
+  static constexpr timeval kAlarmTime{.tv_sec = 0, .tv_usec = 50'000};
+  static void alarm_every(timeval time) {
+    const itimerval timer{.it_interval = time, .it_value = time};
+    ::setitimer(ITIMER_REAL, &timer, nullptr);
+  }
+
+  struct sigaction interrupt_before_{};
+  struct sigaction alarm_before_{};
 };
 
 // ~/.local/state/belljar/NAME_history

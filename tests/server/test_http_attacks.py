@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import subprocess
 import threading
 import time
 
@@ -208,3 +209,54 @@ def test_a_flood_of_headers_is_cut_off(server, ann, line):
     fine = b"".join(b"X-%d: y\r\n" % i for i in range(200))
     request = b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + fine + b"\r\n"
     assert server.raw(request).startswith(b"HTTP/1.1 200")
+
+
+# --------------------------------------------------------------- the door
+
+ASK = """
+import socket
+def ask(path):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(path)
+    s.sendall(b"GET /v1/sessions HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n")
+    return s.recv(100).split(b" ")[1].decode()
+try: answer = ask(%r)
+except OSError as error: answer = "refused"
+answer
+"""
+
+
+def test_a_guest_at_the_local_socket_is_not_its_owner(start, scene):
+    door = scene.home / "door"
+    door.mkdir()
+    door.chmod(0o755)
+    scene.identity.own(door)
+    path = str(door / "s.sock")
+    server = start(f"--listen=unix:{path}", f"--extra-read={door}", profile="developer")
+    code = ASK % path
+    outside = scene.identity.command(["/usr/bin/python3", "-c", code + "\nprint(answer)"])
+    assert subprocess.run(outside, capture_output=True, text=True).stdout.strip() == "200", "the control"
+    connection = serving.UnixConnection(path)
+    connection.request("POST", "/v1/execute/python", json.dumps({"code": code}), {"Content-Type": "application/json"})
+    said = json.loads(connection.getresponse().read())
+    assert said.get("result") in ("'401'", "'refused'"), said
+    assert server.process.poll() is None
+
+
+@pytest.mark.parametrize("begin", ["1;a=", "0\r\nx: "], ids=["an-extension", "a-trailer"])
+def test_chunks_without_end_cost_no_memory(server, begin):
+    def resident() -> int:
+        with open(f"/proc/{server.process.pid}/status") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+    before = resident()
+    head = "GET /v1/health HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" + begin
+    with socket.create_connection(("127.0.0.1", server.port), serving.PATIENCE) as client:
+        try:
+            client.sendall(head.encode())
+            for _ in range(64):
+                client.sendall(b"a" * (1 << 20))
+        except OSError:
+            pass  # it has hung up; it need not, if it keeps nothing
+    assert resident() < before + 8 * 1024
+    assert server.client("ann").get("/v1/sessions").status == 200, "the control"

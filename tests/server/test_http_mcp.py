@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 
 import serving
@@ -157,3 +158,29 @@ def test_sessions_of_mcp_count_for_the_most_that_a_token_may_have(start):
     assert "the most allowed" in call("c")["content"][0]["text"]
     assert ann.delete("/v1/sessions/a").status == 204
     assert not call("c")["isError"]
+
+
+def test_who_may_not_approve_is_not_asked(start):
+    """The client answers for its person, so it must be one that may decide."""
+    tokens = {**serving.TOKENS, "run": ("run", "run-token-0123456789abcdef")}
+    server = start("--permission=ask", tokens=tokens)
+    era = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}},
+    }
+    headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "python"}
+    call = {"name": "python", "arguments": {"code": "6 * 7"}, "_meta": era}
+    control = answer_in(message(server.client("ann"), "tools/call", headers, 1, **call))["result"]
+    assert control["resultType"] == "input_required"
+
+    answers = []
+    asks = threading.Thread(
+        target=lambda: answers.append(message(serving.Client(server, tokens["run"][1]), "tools/call", headers, 2, **call))
+    )
+    asks.start()
+    boss = server.client("boss")
+    assert serving.wait_until(lambda: boss.get("/v1/approvals").json["approvals"]), "it waits for somebody else"
+    (waiting,) = boss.get("/v1/approvals").json["approvals"]
+    assert boss.post(f"/v1/approvals/{waiting['approval_id']}", decision="deny").status == 200
+    asks.join()
+    assert answer_in(answers[0])["result"]["isError"]
