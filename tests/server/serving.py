@@ -160,6 +160,7 @@ class Server:
         surroundings = {**jars.Outside(scene).environment(), "HOME": str(scene.home)}
         for name in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
             surroundings.pop(name, None)
+        surroundings["XDG_RUNTIME_DIR"] = str(self.folder)
         surroundings.update(environment or {})
         self.process = subprocess.Popen(
             self.identity.command([
@@ -197,6 +198,12 @@ class Server:
         return self
 
     def __exit__(self, *failure) -> None:
+        # The first asks it to end when its calls have, the second at once. Killed, it would leave its folder.
+        for patience in (0.2, PATIENCE):
+            if self.process.poll() is None:
+                self.process.terminate()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self.process.wait(patience)
         self.kill()
         self._errors.close()
 
