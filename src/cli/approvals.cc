@@ -231,18 +231,9 @@ Result<int> run_approvals(const Arguments& arguments) {
                                  {.name = "scope", .value = &scope},
                                  {.name = "pattern", .value = &pattern},
                                  {.name = "message", .value = &message}};
-  // Flags may stand before and after each word.
-  Parsed parsed = TRY(parse_flags(arguments, own));
-  bool has_policy = parsed.settings != Settings{};
-  Arguments rest;
-  while (!parsed.rest.empty()) {
-    rest.push_back(parsed.rest.front());
-    parsed.rest.erase(parsed.rest.begin());
-    parsed = TRY(parse_flags(parsed.rest, own));
-    has_policy = has_policy || parsed.settings != Settings{};
-  }
+  const Arguments rest = TRY(parse_words(arguments, own));
   const auto wrong = fail("wrong arguments", 0, "belljar approvals [list | approve ID | deny ID]");
-  if (has_policy || rest.size() > 2) return wrong;
+  if (rest.size() > 2) return wrong;
   if (rest.empty()) return as_json ? Result<int>(wrong) : converse();
   if (rest[0] == "list" && rest.size() == 1) return list(as_json);
   if ((rest[0] != "approve" && rest[0] != "deny") || rest.size() != 2) return wrong;

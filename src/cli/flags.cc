@@ -121,4 +121,18 @@ Result<Parsed> parse_flags(const Arguments& arguments, const std::vector<Flag>& 
   return Reader(arguments, own).read();
 }
 
+Result<Arguments> parse_words(const Arguments& arguments, const std::vector<Flag>& own) {
+  Arguments words;
+  Arguments rest = arguments;
+  do {
+    Parsed parsed = TRY(parse_flags(rest, own));
+    if (parsed.settings != Settings{}) return fail("this command takes no policy");
+    rest = std::move(parsed.rest);
+    if (rest.empty()) break;
+    words.push_back(rest.front());
+    rest.erase(rest.begin());
+  } while (!rest.empty());
+  return words;
+}
+
 }  // namespace belljar::cli

@@ -21,4 +21,7 @@ struct Parsed {
 
 Result<Parsed> parse_flags(const Arguments& arguments, const std::vector<Flag>& own);
 
+// For commands that take no policy: the words, with flags before and after each of them.
+Result<Arguments> parse_words(const Arguments& arguments, const std::vector<Flag>& own);
+
 }  // namespace belljar::cli

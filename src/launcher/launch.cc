@@ -17,6 +17,7 @@
 
 #include "base/child.h"
 #include "base/clone.h"
+#include "base/signals.h"
 #include "base/syscall.h"
 #include "base/uapi.h"
 #include "launcher/init_image.h"
@@ -33,22 +34,6 @@ using protocol::Kind;
 
 // What fits into a socket's buffer without init reading it.
 constexpr std::size_t kSendAhead = 64 << 10;
-
-// The child must not run a handler of the caller's in the memory they share.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_{};
-};
 
 Result<Fd> keep_high(int fd, const char* what) {
   if (fd < 0) return fail(what, errno);
@@ -312,6 +297,7 @@ Status Jar::launch(const Plan& plan, const Command* first, const broker::OnEvent
   }
   phases_->mark("prepare");
 
+  // The child must not run a handler of the caller's in the memory they share.
   SignalsBlocked blocked;
   if (beneath != nullptr) above_ = beneath->above;
   init_ = beneath != nullptr ? TRY(clone_beneath(*beneath, args, enter_clone, &entry))

@@ -1,11 +1,9 @@
 #include "engine.h"
 
-#include <pthread.h>
-
 #include <boost/asio/post.hpp>
-#include <csignal>
 
 #include "abi.h"
+#include "base/signals.h"
 
 namespace belljar::python {
 namespace {
@@ -13,22 +11,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr const char* kSelf = "";  // the principal: whoever started us
-
-// Signals are the caller's threads' to take: Python waits for them there. Threads inherit this.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
 
 json::object closed() { return error_json("closed", {.what = "there is no such session"}); }
 
@@ -41,6 +23,7 @@ std::expected<std::unique_ptr<Engine>, json::object> Engine::start(const json::o
   Result<SessionSettings> settings = read_session(request, self->caller_);
   if (!settings) return std::unexpected(error_json("policy", settings.error()));
   self->settings_ = std::move(*settings);
+  // They are the caller's threads' to take: Python waits for them there.
   const SignalsBlocked blocked;
   Result<std::unique_ptr<session::Engine>> engine =
       session::Engine::make(self->loop_, asked->policy, self->caller_, self->settings_);
