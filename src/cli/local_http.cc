@@ -1,11 +1,13 @@
 #include "cli/local_http.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
 #include <charconv>
+#include <csignal>
 
 #include "base/fd.h"
 #include "base/printable.h"
@@ -90,6 +92,15 @@ struct Incoming {
   }
 };
 
+// False: SIGINT came first, which is let through only while this waits.
+bool await_news(int fd) {
+  sigset_t mask;
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  ::sigdelset(&mask, SIGINT);
+  pollfd news{.fd = fd, .events = POLLIN, .revents = 0};
+  return ::ppoll(&news, 1, nullptr, &mask) >= 0 || errno != EINTR;
+}
+
 Result<LocalHttp::Answer> exchange(const std::string& socket, const std::string& text,
                                    const LocalHttp::OnEvent& on_event,
                                    const std::function<void()>& interrupted) {
@@ -98,11 +109,11 @@ Result<LocalHttp::Answer> exchange(const std::string& socket, const std::string&
   Incoming incoming;
   std::array<char, 65536> piece{};
   for (;;) {
-    const ssize_t n = ::read(fd.get(), piece.data(), piece.size());
-    if (n < 0 && errno == EINTR) {
-      if (interrupted) interrupted();
+    if (interrupted && !await_news(fd.get())) {
+      interrupted();
       continue;
     }
+    const ssize_t n = retry([&] { return ::read(fd.get(), piece.data(), piece.size()); });
     if (n < 0) return fail("read from the server", errno);
     if (n == 0) break;
     incoming.take({piece.data(), static_cast<std::size_t>(n)}, on_event);

@@ -73,19 +73,28 @@ Result<int> kill(const LocalHttp& server, const std::string& id) {
 
 // ---- attach -------------------------------------------------------------------
 
-// While a call runs ^C only wakes who reads its answer, who then has it interrupted.
+// While a call runs ^C only wakes who waits for its answer, who then has it interrupted. It is
+// kept until somebody waits, or one that came just before would be lost.
 class WakesUp {
  public:
   WakesUp() {
+    sigset_t interrupt;
+    ::sigemptyset(&interrupt);
+    ::sigaddset(&interrupt, SIGINT);
+    ::pthread_sigmask(SIG_BLOCK, &interrupt, &mask_before_);
     struct sigaction wakes{};
     wakes.sa_handler = [](int) {};
     (void)::sigaction(SIGINT, &wakes, &before_);  // both are right
   }
   WakesUp(const WakesUp&) = delete;
   WakesUp& operator=(const WakesUp&) = delete;
-  ~WakesUp() { (void)::sigaction(SIGINT, &before_, nullptr); }
+  ~WakesUp() {
+    ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+    (void)::sigaction(SIGINT, &before_, nullptr);
+  }
 
  private:
+  sigset_t mask_before_{};
   struct sigaction before_{};
 };
 
@@ -186,18 +195,9 @@ Result<int> run_sessions(const Arguments& arguments) {
   const std::vector<Flag> own = {{.name = "socket", .value = &socket},
                                  {.name = "shell", .seen = &shell},
                                  {.name = "json", .seen = &as_json}};
-  // Flags may stand before and after each word.
-  Parsed parsed = TRY(parse_flags(arguments, own));
-  bool has_policy = parsed.settings != Settings{};
-  Arguments rest;
-  while (!parsed.rest.empty()) {
-    rest.push_back(parsed.rest.front());
-    parsed.rest.erase(parsed.rest.begin());
-    parsed = TRY(parse_flags(parsed.rest, own));
-    has_policy = has_policy || parsed.settings != Settings{};
-  }
+  const Arguments rest = TRY(parse_words(arguments, own));
   const auto wrong = fail("wrong arguments", 0, "belljar sessions list | attach ID | kill ID");
-  if (has_policy || rest.empty() || rest.size() > 2) return wrong;
+  if (rest.empty() || rest.size() > 2) return wrong;
   if (socket.empty()) socket = TRY(runtime_folder()) + "/" + kServeSocket;
   const LocalHttp server(socket);
   if (rest[0] == "list" && rest.size() == 1 && !shell) return list(server, as_json);

@@ -21,9 +21,9 @@ class Scene {
   Scene() {
     for (const char* file :
          {"home/.ssh/id_rsa", "home/.cargo/bin/tool", "home/.cargo/credentials.toml",
-          "home/.docker/run/docker.sock", "home/other/x", "home/work/a", "home/work/.env",
-          "home/work/.git/config", "home/work/sub/key.pem", "home/work/s.sock", "data/in.csv",
-          "data/s.sock", "out/x"}) {
+          "home/.docker/run/docker.sock", "home/other/x", "home/project/a", "home/project/.env",
+          "home/project/.git/config", "home/project/sub/key.pem", "home/project/s.sock",
+          "data/in.csv", "data/s.sock", "out/x"}) {
       const std::filesystem::path path = at(file);
       std::filesystem::create_directories(path.parent_path());
       std::ofstream(path) << "x";
@@ -32,7 +32,7 @@ class Scene {
   std::string at(const std::string& name) const { return base_ + "/" + name; }
   Caller caller() const {
     return {.home = at("home"),
-            .cwd = at("home/work"),
+            .cwd = at("home/project"),
             .environment = {"PATH=/usr/bin:/bin", "HOME=" + at("home")}};
   }
 
@@ -200,10 +200,10 @@ std::vector<Difference> differences(const Scene& scene) {
 
 std::vector<Probe> probes(const Scene& scene) {
   std::vector<Probe> all;
-  const std::vector<std::string> files = {scene.at("home/work/a"),
-                                          scene.at("home/work/.env"),
-                                          scene.at("home/work/.git/config"),
-                                          scene.at("home/work/sub/key.pem"),
+  const std::vector<std::string> files = {scene.at("home/project/a"),
+                                          scene.at("home/project/.env"),
+                                          scene.at("home/project/.git/config"),
+                                          scene.at("home/project/sub/key.pem"),
                                           scene.at("home/.ssh/id_rsa"),
                                           scene.at("home/other/x"),
                                           scene.at("home/.cargo/bin/tool"),
@@ -221,11 +221,11 @@ std::vector<Probe> probes(const Scene& scene) {
                                           "/dev/disk0"};
   for (const std::string& file : files)
     for (Deed deed : {Deed::read, Deed::write}) all.push_back({deed, file});
-  for (const char* file :
-       {"home/work/a", "home/work/.env", "home/.cargo/bin/tool", "home/.ssh/id_rsa", "data/in.csv"})
+  for (const char* file : {"home/project/a", "home/project/.env", "home/.cargo/bin/tool",
+                           "home/.ssh/id_rsa", "data/in.csv"})
     all.push_back({Deed::exec, scene.at(file)});
   all.push_back({Deed::exec, "/usr/bin/env"});
-  for (const char* file : {"home/work/new", "home/work/.git/new", "home/work/sub/new.pem",
+  for (const char* file : {"home/project/new", "home/project/.git/new", "home/project/sub/new.pem",
                            "home/new", "data/new", "out/new"})
     all.push_back({Deed::make, scene.at(file)});
   for (const char* file :
@@ -235,7 +235,7 @@ std::vector<Probe> probes(const Scene& scene) {
   for (const char* where :
        {"localhost:8000", "host:5432", "192.0.2.1:443", "192.0.2.1:22", "/var/run/docker.sock"})
     all.push_back({Deed::connect, where});
-  for (const char* socket : {"home/work/s.sock", "home/.docker/run/docker.sock", "data/s.sock"})
+  for (const char* socket : {"home/project/s.sock", "home/.docker/run/docker.sock", "data/s.sock"})
     all.push_back({Deed::connect, scene.at(socket)});
   return all;
 }
@@ -249,8 +249,8 @@ std::map<std::string, Settings> policies(const Scene& scene) {
   exceptions.network = "none";
   exceptions.extra_fs_read = {scene.at("data")};
   exceptions.extra_fs_write = {scene.at("out")};
-  exceptions.hide = {scene.at("home/work/.env"), scene.at("home/work/**/*.pem")};
-  exceptions.protect = {scene.at("home/work/.git")};
+  exceptions.hide = {scene.at("home/project/.env"), scene.at("home/project/**/*.pem")};
+  exceptions.protect = {scene.at("home/project/.git")};
   all["exceptions"] = exceptions;
   all["nothing written, no network"] = {.deny_write = true, .deny_net = true};
   all["only data is read"] = {.allow_read = {scene.at("data")}};

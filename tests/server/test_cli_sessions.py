@@ -128,8 +128,8 @@ def test_attached_to_a_shell(server, scene, ann, cli):
     assert answer["stdout"] == "4\n"
 
 
-def test_another_user_cannot_use_the_socket(server, ann):
-    """Without a token only its owner and root may; what they may, the tests above show."""
+def test_another_user_cannot_use_the_socket(server, ann, cli):
+    """Without a token only its owner and root may."""
     if os.geteuid() != 0:
         pytest.skip("needs root to be somebody else")
     os.chmod(server.folder, 0o755)  # so that it is not the folder that keeps them out
@@ -141,3 +141,5 @@ def test_another_user_cannot_use_the_socket(server, ann):
     )  # fmt: skip
     assert done.returncode == 125, done
     assert ann.get("/v1/sessions/one").status == 200
+    assert cli("kill", "one").returncode == 0, "the control"
+    assert ann.get("/v1/sessions/one").status == 404

@@ -227,6 +227,12 @@ def test_a_policy_can_ask_for_what_the_operator_gives(start):
     assert ann.post("/v1/sessions", policy={"allow_read": ["."]}).status == 201
 
 
+def test_patterns_of_a_policy_are_few(server, ann):
+    hide = [f"/usr/share/**/x{n}*" for n in range(5)]
+    assert ann.post("/v1/sessions", policy={"hide": hide}).status == 400
+    assert ann.post("/v1/sessions", policy={"hide": hide[:4]}).status == 201, "the control"
+
+
 @pytest.mark.parametrize("key", ["workdir", "home", "tmp", "credential", "env", "publish", "mode", "accept_degraded"])
 def test_places_of_the_host_cannot_be_asked_for(server, ann, key):
     refused = ann.post("/v1/sessions", policy={key: "/tmp"})

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import threading
+
+import jar as jars
 import mcp_client
 import pytest
+import serving
 from test_http_mcp import answer_in, begin, message
 
 CODER = "---\nname: coder\npermission:\n  bash:\n    'echo *': allow\n    'touch *': ask\n  read: allow\n---\n"
@@ -74,3 +79,32 @@ def test_a_client_of_mcp_cannot_leave_its_agent(scene, agents):
         number = client.send_tool("shell", {"belljar/agent": "coder"}, commands=["echo hi"])
         assert client.wait(number)["result"]["structuredContent"]["error_type"] == "denied"
 
+
+
+def test_who_may_not_use_the_shell_starts_none(start):
+    server = start(config='[permissions]\nshell = { "*" = "deny", "echo *" = "auto" }\n')
+    ann = server.client("ann")
+    tool = f"/v1/sessions/{ann.session()}/tools/process_start"
+    assert ann.post(tool, arguments=["sh", "-c", "echo hi"]).json["error_type"] == "denied"
+    assert not ann.post(tool, arguments=["echo", "hi"]).json["is_error"], "the control"
+
+
+def test_the_terminal_finds_what_waits_in_serve(start, scene):
+    server = start("--permission=ask")
+    ann = server.client("ann")
+    session = ann.session()
+    answers = []
+    asks = threading.Thread(target=lambda: answers.append(shell(ann, session, "echo hi")))
+    asks.start()
+    environment = {**jars.Outside(scene).environment(), "HOME": str(scene.home), "XDG_RUNTIME_DIR": str(server.folder)}
+
+    def approvals(*words) -> str:
+        command = scene.identity.command([jars.binary(), "approvals", *words])
+        return subprocess.run(command, cwd=scene.home, env=environment, capture_output=True, text=True).stdout
+
+    assert serving.wait_until(lambda: ann.get("/v1/approvals").json["approvals"])
+    (waiting,) = ann.get("/v1/approvals").json["approvals"]
+    assert waiting["approval_id"] in approvals("list")
+    approvals("approve", waiting["approval_id"])
+    asks.join()
+    assert answers[0].json["stdout"] == "hi\n"
