@@ -294,6 +294,29 @@ void receive_spawn(Init& init, const Header& header, const Descriptors& control)
   sys(__NR_munmap, memory, header.size);
 }
 
+const Process* find(const Init& init, std::uint32_t id) {
+  for (const Process& process : init.processes)
+    if (process.pid != 0 && process.id == id) return &process;
+  return nullptr;
+}
+
+void signal_process(const Init& init, std::uint32_t id, std::uint32_t signal) {
+  const Process* process = find(init, id);
+  if (process == nullptr) return;
+  const bool reached = !is_failure(sys(__NR_kill, -process->pid, signal));
+  // It may have joined another group.
+  if (!reached || signal == SIGKILL) sys(__NR_kill, process->pid, signal);
+}
+
+void give_terminal(const Init& init, std::uint32_t id) {
+  const Process* process = find(init, id);
+  if (process == nullptr) return;
+  int group = static_cast<int>(process->pid);
+  long tty = sys(__NR_openat, AT_FDCWD, "/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY, 0);
+  sys(__NR_ioctl, tty, TIOCSPGRP, &group);
+  sys(__NR_close, tty);
+}
+
 void handle_request(Init& init) {
   Header header{};
   Descriptors control{};
@@ -313,21 +336,16 @@ void handle_request(Init& init) {
       tell(Kind::group_signaled, header.id, header.value);
       break;
     case Kind::signal:
-    case Kind::foreground:
-      for (const Process& process : init.processes) {
-        if (process.pid == 0 || process.id != header.id) continue;
-        if (header.kind == Kind::foreground) {
-          int group = static_cast<int>(process.pid);
-          long tty = sys(__NR_openat, AT_FDCWD, "/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY, 0);
-          sys(__NR_ioctl, tty, TIOCSPGRP, &group);
-          sys(__NR_close, tty);
-        }
-        const long signal = header.kind == Kind::foreground ? SIGCONT : header.value;
-        const bool reached = !is_failure(sys(__NR_kill, -process.pid, signal));
-        // It may have joined another group.
-        if (!reached || signal == SIGKILL) sys(__NR_kill, process.pid, signal);
-      }
-      if (header.kind == Kind::signal) tell(Kind::signaled, header.id, header.value);
+      signal_process(init, header.id, header.value);
+      tell(Kind::signaled, header.id, header.value);
+      break;
+    case Kind::resume:
+      if (header.value != 0) give_terminal(init, header.id);
+      // Once each: a second SIGCONT would undo a Ctrl-Z that came between the two.
+      if (init.own_pid_namespace)
+        sys(__NR_kill, -1, SIGCONT);
+      else
+        signal_process(init, header.id, SIGCONT);
       break;
     default:
       end(init);

@@ -181,7 +181,7 @@ TEST_F(Init, strings_without_an_end_end_it) {
 TEST_F(Init, signals_for_nobody_are_ignored) {
   send(Header{Kind::signal, 12345, SIGKILL, 0});
   EXPECT_EQ(next(), Kind::signaled);
-  send(Header{Kind::foreground, 12345, 0, 0});
+  send(Header{Kind::resume, 12345, 1, 0});
   send(Header{Kind::signal_group, 1, SIGKILL, 0});
   EXPECT_EQ(next(), Kind::group_signaled);
   send(Header{Kind::signal_group, static_cast<std::uint32_t>(::getpgrp()), SIGKILL, 0});

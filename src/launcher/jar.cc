@@ -84,7 +84,9 @@ std::optional<uid_t> Jar::uid() const {
   return identity::kFirstJarUid + static_cast<uid_t>(init_);
 }
 
-Status Jar::foreground(std::uint32_t id) { return send(Kind::foreground, id, 0); }
+Status Jar::resume(std::uint32_t id, bool give_terminal) {
+  return send(Kind::resume, id, give_terminal ? 1 : 0);
+}
 
 Result<std::optional<Event>> Jar::next_event() {
   protocol::Header header{};

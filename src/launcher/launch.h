@@ -71,7 +71,9 @@ class Jar {
   Result<std::uint32_t> spawn(const Command& command);
   Status signal(std::uint32_t id, int signal);
   Status signal_all(int signal);  // everything in the jar
-  Status foreground(std::uint32_t id);
+  // Continues everything, after the process was given the terminal: who reads too early is
+  // stopped again.
+  Status resume(std::uint32_t id, bool give_terminal);
   // `group` as the jar numbers it: of a process that joined, and so has no id here.
   Status signal_group(pid_t group, int signal);
 

@@ -22,7 +22,7 @@ enum class Kind : std::uint32_t {
   spawn,         // payload: Spawn, then strings; 0, 1, 2 and maybe 3 travel with the header
   signal,        // value: the signal, for the process group of `id`
   signal_all,    // value: the signal, for everything in the jar but init
-  foreground,    // give the terminal to the group of `id` and let it continue
+  resume,        // let everything go on; value: whether the group of `id` gets the terminal first
   signal_group,  // value: the signal, for the process group whose number inside is `id`
   // from init
   listening,  // value: the descriptor of the notifications, before init is executed

@@ -171,8 +171,7 @@ class Supervisor {
     stopped_ = false;
     const bool give = may_use_terminal();
     gave_terminal_ = gave_terminal_ || give;
-    (void)(give ? jar_.foreground(kFirst) : jar_.signal(kFirst, SIGCONT));
-    (void)jar_.signal_all(SIGCONT);  // after it: who reads too early is stopped again
+    (void)jar_.resume(kFirst, give);  // as for tell_guest
   }
 
   bool may_use_terminal() const {

@@ -80,7 +80,7 @@ raise SystemExit(6)
     with jar.terminal() as person:
         person.type("$JAR /usr/bin/python3 program.py")
         person.expect("started\r\n")
-        for _ in range(2):  # more than once
+        for _ in range(10):  # nothing that continued it may undo the next Ctrl-Z
             person.press(CTRL_Z)
             person.expect("Stopped")
             person.expect("outer> ")
