@@ -123,7 +123,12 @@ Error setup_error(int error_fd) {
     return {.what = "the child ended before it could become init", .err = 0, .hint = {}};
   std::string what = failure.step;
   if (failure.detail[0] != '\0') what.append(" ").append(failure.detail);
-  return {.what = what, .err = failure.err, .hint = {}};
+  std::string hint;
+  if (failure.err == EACCES && what.starts_with("view: open target"))
+    hint =
+        "the guest is another user, whom a folder above lets not pass: allow that (chmod o+x), "
+        "or choose a profile that does not show the whole host, such as developer";
+  return {.what = what, .err = failure.err, .hint = std::move(hint)};
 }
 
 // Where news of the child comes from. Another thread may fork at any time and hold

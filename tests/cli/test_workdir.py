@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import subprocess
+import tempfile
 
 import jar as jars
 import pytest
@@ -52,3 +54,18 @@ def test_what_is_hidden_needs_no_protection(tmp_path):
                    cwd=tmp_path)  # fmt: skip
     assert "mine" not in done.stdout and "a" in done.stdout.split(), done
     assert (tmp_path / "a" / "b").read_text() == "mine\n"
+
+
+def test_below_a_folder_that_the_guest_cannot_pass():
+    """Root's guest is another user, and where the whole host is shown its folders are as they are."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as above:  # mode 0700
+        work = pathlib.Path(above, "work")
+        work.mkdir()
+        shown = belljar("exec", "--profile=developer", "--", "touch", "made", cwd=work)
+        assert shown.returncode == 0 and (work / "made").exists(), shown
+        done = belljar("exec", "--profile=open", "--", "true", cwd=work)
+        if os.geteuid() != 0:
+            assert done.returncode == 0, done
+        else:
+            assert done.returncode == 125 and f"{above[1:]}/work: Permission denied" in done.stderr, done
+            assert "hint: the guest is another user" in done.stderr and "chmod o+x" in done.stderr, done

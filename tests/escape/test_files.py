@@ -508,7 +508,7 @@ def test_writes_a_file_larger_than_the_limit(attacker):
 def test_uses_up_inodes(attacker, place):
     place = spare_folder(attacker, "/dev/shm" if attacker.is_control else place)
     run = attacker.run(
-        "13_inodes", place, "200000", policy=["--max-memory-mb=64"], may_end_early=True
+        "13_inodes", place, "40000", policy=["--max-memory-mb=64"], may_end_early=True
     )
     attacker.verdict(made="ESCAPED inodes" in run.stdout)
 

@@ -21,7 +21,7 @@ from engine import SLOWER, Engine, Refused
 TIME_MS = 600 * SLOWER  # of an attack
 SOON = 5 * SLOWER
 MEMORY_KB = 250_000  # that the engine may need for one attacker, at the most
-LATENCY = 1.0 * SLOWER  # of a call of the other's, at the most
+LATENCY = 2 * SLOWER  # of a call of the other's, at the most, on a machine that has other work too
 LONG = os.environ.get("BELLJAR_LONG") == "1"
 FLOOD = 10_000_000_000 if LONG else 2_000_000_000
 
