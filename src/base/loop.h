@@ -27,7 +27,7 @@ using Async = asio::awaitable<T>;
 
 inline constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 
-// False: the stream was cancelled.
+// Until it really is. False: the stream was cancelled, or closed.
 Async<bool> readable(Stream& stream);
 Async<bool> writable(Stream& stream);
 

@@ -85,6 +85,17 @@ bool holds(const std::vector<T>& list, const T& value) {
   return std::ranges::find(list, value) != list.end();
 }
 
+// Which key asked for it does not matter: a flag of the operator's is as good as a file's.
+bool holds(const std::vector<Grant>& list, const Grant& grant) {
+  return std::ranges::any_of(
+      list, [&](const Grant& one) { return one.path == grant.path && one.access == grant.access; });
+}
+bool holds(const std::vector<Credential>& list, const Credential& credential) {
+  return std::ranges::any_of(list, [&](const Credential& one) {
+    return one.source == credential.source && one.destination == credential.destination;
+  });
+}
+
 Why wider_grants(const Files& before, const Files& after) {
   const Reach reach(before);
   for (const Grant& grant : after.grants) {

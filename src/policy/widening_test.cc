@@ -41,6 +41,19 @@ TEST(Widening, profiles_are_ordered_by_what_they_allow) {
   EXPECT_FALSE(is_within("trusted-maintenance", "developer"));
 }
 
+TEST(Widening, which_key_asked_does_not_matter) {
+  Policy before = make({.profile = "developer", .hide = {"/project/a"}, .protect = {"/project/b"}});
+  before.files.credentials.push_back({.source = "/k", .destination = "/home/me/k", .from = "x"});
+  Policy after = before;
+  for (Grant& grant : after.files.grants) grant.from = "another";
+  after.files.credentials[0].from = "another";
+  EXPECT_EQ(widening(before, after), std::nullopt);
+  // The control: another access, or another path, is not the same.
+  for (Grant& grant : after.files.grants)
+    if (grant.access == Access::protect) grant.path += "c";
+  EXPECT_NE(widening(before, after), std::nullopt);
+}
+
 // The property on which refusals rest, over everything that denies.
 TEST(Widening, a_deny_over_any_profile_only_narrows) {
   for (const Profile& profile : profiles())

@@ -33,16 +33,38 @@ struct Rule {
 
 // Forms that services give their tokens, and places where people put secrets.
 constexpr Rule kRules[] = {
-    {R"((?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|$))", "***"},
+    {R"((?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----.*?)"
+     R"((-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----|$))",
+     "***"},
+    {R"((?i)\bAGE-SECRET-KEY-1[a-z0-9]{20,})", "***"},
+    // Before the single schemes: whatever the scheme is, all of a header goes.
+    {R"((?i)\b((?:proxy-)?authorization|(?:set-)?cookie)(["']?\s*[:=]\s*))"
+     R"(("[^"]*"|'[^']*'|[^"'\r\n]+))",
+     "\\1\\2***"},
     {R"(\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)", "***"},
     {R"(\b(sk|pk|rk)[-_][A-Za-z0-9_-]{16,})", "***"},
-    {R"(\b(gh[pousr]_|github_pat_|glpat-|xox[abprs]-|npm_|pypi-|hf_)[A-Za-z0-9_-]{10,})", "***"},
-    {R"(\b(AKIA|ASIA)[A-Z0-9]{16}\b)", "***"},
+    {R"(\b(gh[pousr]_|github_pat_|npm_|pypi-|hf_|dckr_pat_|dop_v1_|dapi|whsec_|shpat_|lin_api_))"
+     R"([A-Za-z0-9_-]{10,})",
+     "***"},
+    {R"(\bgl(?:pat|ptt|dt|rt|cbt|soat|ft|imt|agent|oas|ffct)-[A-Za-z0-9_.-]{10,})", "***"},
+    {R"(\b(xox[a-z]|xapp)-[A-Za-z0-9-]{10,})", "***"},
+    {R"((hooks\.slack\.com/(?:services|workflows)/)[A-Za-z0-9/_-]+)", "\\1***"},
+    {R"(\b(AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b)", "***"},
+    {R"(\bAIza[A-Za-z0-9_-]{30,})", "***"},
+    {R"(\bya29\.[A-Za-z0-9_-]{10,})", "***"},
+    {R"(\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})", "***"},
+    {R"((?i)\b((?:Account|SharedAccess)Key=)[A-Za-z0-9+/=]{16,})", "\\1***"},
     {R"((?i)\b(bearer|basic)\s+[A-Za-z0-9+/_.=-]{8,})", "\\1 ***"},
     {R"((?i)(://[^\s/:@]*:)[^\s/@]+@)", "\\1***@"},
     {R"((?i)((?:password|passwd|passphrase|secret|token|api_?-?key|access_?key|credential)s?)"
      R"(\w*["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s"',;&]+))",
      "\\1***"},
+    // Given to a program: curl -u me:…, --password …, sshpass -p …
+    {R"((\bcurl\b[^\n]*?\s(?:-u|--user|--proxy-user)[=\s]\s*["']?[^\s:"'/]+:)[^\s"']+)", "\\1***"},
+    {R"((?i)(--(?:password|passwd|passphrase|token|secret|api-?key|access-?key)\s+))"
+     R"(("[^"]*"|'[^']*'|[^\s"'-][^\s"']*))",
+     "\\1***"},
+    {R"((\bsshpass\s+-p\s*)("[^"]*"|'[^']*'|[^\s"']+))", "\\1***"},
 };
 
 const std::vector<std::pair<std::unique_ptr<RE2>, std::string>>& rules() {

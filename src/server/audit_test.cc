@@ -19,17 +19,49 @@ using ::testing::Not;
 TEST(Mask, what_looks_like_a_secret_goes_and_the_rest_stays) {
   const Mask mask({"hunter2hunter2", "no"});
   for (const char* text :
-       {"x hunter2hunter2 y", "export API_KEY=SECRETVALUE", "password: SECRETVALUE",
-        "curl -H 'Authorization: Bearer SECRETVALUE0'", "\"token\": \"SECRETVALUE\"",
-        "https://me:SECRETVALUE@host/x", "ghp_SECRETVALUE0123456789", "sk-SECRETVALUE0123456789",
-        "AKIA0123456789ABCDEF", "eyJhbGciOiJI.eyJzdWIiOiIx.SECRETVALUE",
-        "-----BEGIN RSA PRIVATE KEY-----\nSECRETVALUE\n-----END RSA PRIVATE KEY-----"}) {
+       {"x hunter2hunter2 y",
+        "export API_KEY=SECRETVALUE",
+        "password: SECRETVALUE",
+        "curl -H 'Authorization: Bearer SECRETVALUE0'",
+        "\"token\": \"SECRETVALUE\"",
+        "https://me:SECRETVALUE@host/x",
+        "ghp_SECRETVALUE0123456789",
+        "sk-SECRETVALUE0123456789",
+        "AKIA0123456789ABCDEF",
+        "eyJhbGciOiJI.eyJzdWIiOiIx.SECRETVALUE",
+        "-----BEGIN RSA PRIVATE KEY-----\nSECRETVALUE\n-----END RSA PRIVATE KEY-----",
+        "-----BEGIN PGP PRIVATE KEY BLOCK-----\nSECRETVALUE",
+        "AGE-SECRET-KEY-1SECRETVALUE0123456789",
+        "aws_secret_access_key = SECRETVALUE/+x",
+        "ASIA0123456789ABCDEF",
+        "Authorization: token SECRETVALUE",
+        "'authorization': 'AWS4-HMAC-SHA256 Cred=SECRETVALUE, S=1'",
+        "Proxy-Authorization: Digest SECRETVALUE",
+        "-H 'Cookie: id=SECRETVALUE; b=SECRETVALUE' url",
+        "glptt-SECRETVALUE0123456789",
+        "glrt-t1_SECRETVALUE0123",
+        "github_pat_SECRETVALUE0123",
+        "xoxe-1-SECRETVALUE",
+        "xapp-1-SECRETVALUE",
+        "https://hooks.slack.com/services/T0/B0/SECRETVALUE",
+        "AIzaSECRETVALUE0123456789012345678901",
+        "AccountKey=SECRETVALUE0123456789==;x",
+        "postgres://me:SECRETVALUE@db/x",
+        "curl -u me:SECRETVALUE https://host",
+        "mysql --password SECRETVALUE db",
+        "tool --api-key 'SECRETVALUE'",
+        "sshpass -p SECRETVALUE ssh h",
+        "SG.SECRETVALUE0123456.SECRETVALUE0123456",
+        "dckr_pat_SECRETVALUE0123"}) {
     const std::string masked = mask.text(text);
     EXPECT_THAT(masked, HasSubstr("***")) << text;
     EXPECT_THAT(masked, Not(HasSubstr("SECRETVALUE"))) << text;
     EXPECT_THAT(masked, Not(HasSubstr("hunter2"))) << text;
   }
-  for (const char* text : {"git commit -m 'no secrets here'", "print(tokens)", "x = 5", "no"})
+  for (const char* text :
+       {"git commit -m 'no secrets here'", "print(tokens)", "x = 5", "no",
+        "docker run -u 1000:1000 image", "tool --token --verbose", "cookies = 3",
+        "http://host:8080/x", "authorization is needed", "glance-at-the-log-files"})
     EXPECT_EQ(mask.text(text), text);
 }
 

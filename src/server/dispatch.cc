@@ -177,15 +177,22 @@ Async<std::optional<Decision>> Dispatcher::decide(const ToolCall& call, Approval
 
 // ---- a call -------------------------------------------------------------------
 
+json::object Dispatcher::audit_event(std::string_view event, const ToolCall& call) {
+  const bool is_anothers = !call.by.empty() && call.by != call.principal;
+  json::object object{{"event", event}};
+  object["principal"] = is_anothers ? call.by : call.principal;
+  object["session"] = call.session;
+  if (is_anothers) object["owner"] = call.principal;
+  object["tool"] = call.tool;
+  return object;
+}
+
 Async<ToolAnswer> Dispatcher::call(ToolCall call) {
   const Clock::time_point began = Clock::now();
   ToolAnswer answer = co_await judge(call);
   answer.session = call.session;
   if (answer.is_error) answer.structured["error_type"] = answer.error_type;
-  json::object event{{"event", "call"}};
-  event["principal"] = call.principal;
-  event["session"] = call.session;
-  event["tool"] = call.tool;
+  json::object event = audit_event("call", call);
   event["arguments"] = audit_.mask().arguments(call.arguments);
   event["outcome"] = answer.is_error ? answer.error_type : "success";
   event["ms"] = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began).count();
@@ -218,10 +225,7 @@ Async<ToolAnswer> Dispatcher::judge(ToolCall& call) {
 
   const Permission permitted = permission(call);
   const Approval wanted = approval_of(call);
-  json::object event{{"event", "decision"}};
-  event["principal"] = call.principal;
-  event["session"] = call.session;
-  event["tool"] = call.tool;
+  json::object event = audit_event("decision", call);
   if (permitted == Permission::deny) {
     event["decision"] = "denied";
     event["by"] = "permissions";

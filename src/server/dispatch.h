@@ -38,7 +38,8 @@ struct ToolCall {
   std::string session;  // empty: a new one, unless the arguments name one
   std::string tool;
   boost::json::object arguments;
-  std::string principal;  // who asks; empty: the person who started us
+  std::string principal;  // whose session it is; empty: the person who started us
+  std::string by;         // who asks, where that is another: of a session that is shared
   std::string agent;      // whose permissions count too; empty: nobody's
   OnOutput on_output;
   std::shared_ptr<Cancel> cancel;
@@ -120,6 +121,7 @@ class Dispatcher {
   Async<ToolAnswer> run_shell(ToolCall& call);
   Async<ToolAnswer> run_sessions(ToolCall& call);
   Async<ToolAnswer> run_file(ToolCall& call);
+  static boost::json::object audit_event(std::string_view event, const ToolCall& call);
   Approval approval_of(const ToolCall& call) const;
   Async<std::optional<Decision>> decide(const ToolCall& call, Approval wanted);
   // The engine would make it again, but under the operator's policy and not its own.

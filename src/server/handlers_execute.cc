@@ -160,7 +160,8 @@ Async<Response> execute(App& app, const Request& request, const SessionEntry& en
   running->session = entry.id;
   running->tool = tool;
   running->ends_session = ends_session;
-  ToolCall call = tool_call(entry, std::move(tool), std::move(asked.arguments));
+  ToolCall call =
+      tool_call(entry, principal_of(request), std::move(tool), std::move(asked.arguments));
   call.agent = std::move(asked.agent);
   call.wants_whole = true;
   if (running->tool == kSpawn)

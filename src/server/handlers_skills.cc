@@ -20,6 +20,18 @@ bool is_upload(const std::string& type) {
          type == "application/octet-stream";
 }
 
+// Which skill an upload is a version of; nullptr: a new one's first. What has a name of one's own
+// skill is its next version, so that nothing is ever there twice.
+std::expected<const Skill*, Response> known_skill(const App& app, const Principal& principal,
+                                                  const std::string& id, const std::string& name) {
+  if (id.empty()) return app.skills().own(name, principal);
+  const Skill* known = app.skills().find(id, principal);
+  if (known == nullptr) return std::unexpected(refuse(kNotFound, "there is no such skill"));
+  if (!app.skills().may_change(*known, principal))
+    return std::unexpected(refuse(kForbidden, "the skill belongs to another token"));
+  return known;
+}
+
 Async<Response> take_upload(App& app, Request request, std::string id) {
   const Principal principal = principal_of(request);
   const std::string* type = request.header("content-type");
@@ -28,25 +40,26 @@ Async<Response> take_upload(App& app, Request request, std::string id) {
                      "multipart/form-data or application/zip");
   // One at a time: versions are numbered.
   const session::Turns::Turn turn = co_await app.skill_turns().take();
-  const Skill* known = nullptr;
-  if (!id.empty()) {
-    known = app.skills().find(id, principal);
-    if (known == nullptr) co_return refuse(kNotFound, "there is no such skill");
-    if (!app.skills().may_change(*known, principal))
-      co_return refuse(kForbidden, "the skill belongs to another token");
-  }
-  const Result<SkillStore::Place> place = app.skills().place_for(known);
-  if (!place) co_return refuse(kTooMany, place.error());
-  auto work = [body = std::move(request.body), content_type = *type,
-               folder = place->folder]() -> Result<SkillFiles> {
-    SkillFiles files = TRY(read_upload(body, content_type));
-    TRY(SkillStore::write_version(folder, files));
-    return files;
-  };
   if (app.has_ended()) co_return refuse(kUnavailable, "the server is stopping");
-  const Result<SkillFiles> files = co_await app.engine().aside().run(app.loop(), std::move(work));
+  std::expected<const Skill*, Response> known = known_skill(app, principal, id, {});
+  if (!known) co_return std::move(known.error());
+  using Read = Result<std::shared_ptr<const SkillFiles>>;
+  auto read = [body = std::move(request.body), content_type = *type]() -> Read {
+    return std::make_shared<const SkillFiles>(TRY(read_upload(body, content_type)));
+  };
+  const Read files = co_await app.engine().aside().run(app.loop(), std::move(read));
   if (!files) co_return refuse(kBadRequest, files.error());
-  const Result<const Skill*> made = app.skills().add(*place, *files, principal);
+  if (app.has_ended()) co_return refuse(kUnavailable, "the server is stopping");
+  known = known_skill(app, principal, id, (*files)->name);  // it may have been removed meanwhile
+  if (!known) co_return std::move(known.error());
+  const Result<SkillStore::Place> place = app.skills().place_for(*known);
+  if (!place) co_return refuse(kTooMany, place.error());
+  auto write = [folder = place->folder, skill = *files]() -> Status {
+    return SkillStore::write_version(folder, *skill);
+  };
+  const Status written = co_await app.engine().aside().run(app.loop(), std::move(write));
+  if (!written) co_return refuse(kInternal, written.error());
+  const Result<const Skill*> made = app.skills().add(*place, **files, principal);
   if (!made) co_return refuse(kInternal, made.error());
   const json::object answer = (*made)->to_json();
   co_return answer_json(answer, 201);

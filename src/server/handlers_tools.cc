@@ -10,8 +10,7 @@ namespace {
 
 namespace json = boost::json;
 
-json::array tools_of(const session::SessionView& view) {
-  const tools::Facts facts = facts_of(view);
+json::array tools_of(const tools::Facts& facts) {
   json::array list;
   for (const tools::Tool& tool : tools::all_tools()) {
     json::object one;
@@ -27,10 +26,13 @@ json::array tools_of(const session::SessionView& view) {
   return list;
 }
 
-Response answer_tools(const Result<session::SessionView>& view) {
+Response answer_tools(const Result<session::SessionView>& view, const SessionEntry& entry = {}) {
   if (!view) return refuse(kSessionFailed, view.error());
+  tools::Facts facts = facts_of(*view);
+  for (const auto& [name, skill] : entry.skills)
+    facts.skills.push_back({.path = "skills/" + name, .about = skill.description});
   json::object answer;
-  answer["tools"] = tools_of(*view);
+  answer["tools"] = tools_of(facts);
   return answer_json(answer);
 }
 
@@ -147,7 +149,7 @@ Async<Response> list_session_tools(App& app, Request request) {
   std::expected<const SessionEntry*, Response> entry = app.use_session(request);
   if (!entry) co_return std::move(entry.error());
   const Result<session::SessionView> view = app.engine().view((*entry)->id);
-  co_return answer_tools(view);
+  co_return answer_tools(view, **entry);
 }
 
 Async<Response> call_session_tool(App& app, Request request) {
@@ -161,7 +163,7 @@ Async<Response> call_session_tool(App& app, Request request) {
   const Principal& principal = principal_of(request);
   if (tool.starts_with("session_") && (*entry)->owner != principal.name)
     co_return refuse(kForbidden, "the session belongs to another token");
-  ToolCall call = tool_call(**entry, tool, std::move(*body));
+  ToolCall call = tool_call(**entry, principal, tool, std::move(*body));
   const ToolAnswer answer = co_await call_tool(app, std::move(call));
   if (!app.has_ended() && tool == "session_close" && !answer.is_error) app.close_session(id);
   const std::optional<Fault> fault = fault_of(answer);
@@ -236,7 +238,8 @@ Async<Response> dispatch(App& app, Request request) {
   if (asked.continues.empty()) {
     job = app.continuations().add(session, asked.tool);
     if (job == nullptr) co_return content("error: too many calls are still running");
-    ToolCall call = tool_call(**entry, asked.tool, std::move(asked.arguments));
+    ToolCall call =
+        tool_call(**entry, principal_of(request), asked.tool, std::move(asked.arguments));
     call.on_output = [weak = std::weak_ptr(job)](OutputStream, std::string_view bytes) {
       if (const std::shared_ptr<Continuations::Job> mine = weak.lock()) mine->hear(bytes);
     };

@@ -147,13 +147,18 @@ struct HttpServer::State::Connection : std::enable_shared_from_this<Connection> 
   // Who hangs up before the answer is complete is noticed at once, and not by a write.
   void watch() {
     gone = std::make_shared<Cancel>();
-    auto look = [weak = weak_from_this(), asks = gone](error_code error) {
+    look_for_end(gone);
+  }
+  void look_for_end(std::shared_ptr<Cancel> asks) {
+    auto look = [weak = weak_from_this(), asks = std::move(asks)](error_code error) {
       const std::shared_ptr<Connection> self = weak.lock();
       if (error || self == nullptr) return;
       char byte = 0;
       const int fd = self->socket.native_handle();
       const ssize_t size = ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-      if (size == 0 || (size < 0 && errno != EAGAIN)) asks->ask();
+      // What it was told was meant for another descriptor: see base/loop.cc.
+      if (size < 0 && errno == EAGAIN) return self->look_for_end(asks);
+      if (size <= 0) asks->ask();
     };
     socket.async_wait(asio::socket_base::wait_read, std::move(look));
   }

@@ -13,13 +13,18 @@
 
 namespace belljar::server {
 
+struct SessionSkill {
+  std::string folder;  // on the host
+  std::string description;
+};
+
 struct SessionEntry {
   std::string id;
   std::string owner;    // a principal's name
   bool shared = false;  // every token may use it
   std::string profile;
   Policy policy;
-  std::map<std::string, std::string> skills;  // by name: the folder of each
+  std::map<std::string, SessionSkill> skills;  // by name
   std::chrono::system_clock::time_point created = std::chrono::system_clock::now();
 };
 

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <cerrno>
 #include <memory>
+#include <optional>
 
 #include "base/utf8.h"
 #include "tools/beneath.h"
@@ -27,11 +29,19 @@ std::string_view kind_of(mode_t mode) {
   return "other";
 }
 
-json::object entry_of(int folder_fd, const std::string& name) {
+// As the guest sees it: what is hidden from it is not there, and what is shown in its place is
+// what counts.
+std::optional<json::object> entry_of(const tools::Workspace& files, const tools::Place& folder,
+                                     int folder_fd, const std::string& name) {
   json::object entry;
   entry["name"] = is_utf8(name) ? name : repair_utf8(name);
   struct stat found{};
   if (::fstatat(folder_fd, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) < 0) found = {};
+  const std::string above = folder.inside == "/" ? "" : folder.inside;
+  const tools::HeldRoot* root = files.root_at(above + "/" + name);
+  if (root == nullptr) root = files.root_of(found);
+  if (root != nullptr && root->root.hidden) return std::nullopt;
+  if (root != nullptr && ::fstat(root->fd.get(), &found) < 0) found = {};
   entry["kind"] = kind_of(found.st_mode);
   entry["size"] = found.st_size;
   entry["modified_ms"] = found.st_mtim.tv_sec * 1000 + found.st_mtim.tv_nsec / 1'000'000;
@@ -39,8 +49,14 @@ json::object entry_of(int folder_fd, const std::string& name) {
 }
 
 template <class Wanted>
-tools::Result<tools::Workspace> open_roots(const session::SessionView& view, Wanted&& wanted) {
+tools::Result<tools::Workspace> open_roots(const session::SessionView& view, Wanted&& wanted,
+                                           tools::Elsewhere elsewhere = {}) {
+  using tools::Rights;
   const bool is_root = ::geteuid() == 0;
+  auto rights_in = [&](const session::SessionRoot& root) {
+    if (!is_root) return Rights::ours;
+    return root.owned ? Rights::owners : Rights::everybodys;
+  };
   std::vector<tools::Root> roots;
   // The host's / is not all of it the guest's: /proc, /dev and what is private are its own.
   for (const session::SessionRoot& root : view.roots)
@@ -49,14 +65,15 @@ tools::Result<tools::Workspace> open_roots(const session::SessionView& view, Wan
                        .outside = root.outside,
                        .writable = root.writable,
                        .hidden = root.hidden,
-                       .as_others = is_root && !root.owned});
-  return tools::Workspace::open(std::move(roots), view.workdir);
+                       .rights = rights_in(root)});
+  return tools::Workspace::open(std::move(roots), view.workdir, {}, std::move(elsewhere));
 }
 
 }  // namespace
 
 tools::Result<tools::Workspace> workspace_of(const session::SessionView& view) {
-  return open_roots(view, [](const session::SessionRoot&) { return true; });
+  return open_roots(view, [](const session::SessionRoot&) { return true; },
+                    {.home = view.home, .unreached = view.unreached});
 }
 
 tools::Result<tools::Workspace> files_of(const session::SessionView& view) {
@@ -69,8 +86,10 @@ tools::Result<json::object> list_folder(const tools::Workspace& files, const std
   const tools::Place place = TRY(files.find("list", path.empty() ? "." : path));
   if (!S_ISDIR(place.st.st_mode))
     return tools::refuse(tools::Kind::not_a_folder, path + " is no folder");
+  const tools::AsGuest as_guest(place.root->guest);
+  if (as_guest.failed()) return tools::refuse_errno("open " + path, EPERM);
   Fd again = tools::open_again(place.self.get(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (!again) return tools::refuse_errno("open " + path, errno);
+  if (!again) return tools::refuse_in(*place.root, "open " + path, errno);
   const std::unique_ptr<DIR, CloseFolder> folder(::fdopendir(again.get()));
   if (folder == nullptr) return tools::refuse_errno("open " + path, errno);
   const int folder_fd = again.release();  // the DIR owns it now
@@ -85,7 +104,9 @@ tools::Result<json::object> list_folder(const tools::Workspace& files, const std
   }
   std::ranges::sort(names);
   json::array list;
-  for (const std::string& name : names) list.push_back(entry_of(folder_fd, name));
+  for (const std::string& name : names)
+    if (std::optional<json::object> entry = entry_of(files, place, folder_fd, name))
+      list.push_back(std::move(*entry));
   json::object answer;
   answer["path"] = place.inside;
   answer["files"] = std::move(list);
@@ -97,10 +118,12 @@ tools::Status remove_entry(const tools::Workspace& files, const std::string& pat
   const tools::Place place = TRY(files.find("delete", path));
   if (!place.folder || place.root == nullptr || !place.root->root.writable)
     return tools::refuse(tools::Kind::read_only, path + " cannot be removed");
+  const tools::AsGuest as_guest(place.root->guest);
+  if (as_guest.failed()) return tools::refuse_errno("remove " + path, EPERM);
   // A mount that is in the way answers EBUSY.
   const int flags = S_ISDIR(place.st.st_mode) ? AT_REMOVEDIR : 0;
   if (::unlinkat(place.folder.get(), place.name.c_str(), flags) < 0)
-    return tools::refuse_errno("remove " + path, errno);
+    return tools::refuse_in(*place.root, "remove " + path, errno);
   return {};
 }
 

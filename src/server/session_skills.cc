@@ -16,7 +16,7 @@ std::expected<void, Response> grant_skills(const App& app, const std::vector<std
     const std::string folder = app.skills().folder_of(*skill);
     if (entry.skills.contains(skill->name))
       return std::unexpected(refuse(kBadRequest, "skills: there are two of " + skill->name));
-    entry.skills[skill->name] = folder;
+    entry.skills[skill->name] = {.folder = folder, .description = skill->description};
     entry.policy.files.credentials.push_back(
         {.source = folder, .destination = "skills/" + skill->name, .from = "skills"});
   }
@@ -30,7 +30,7 @@ Status link_skills(App& app, const SessionEntry& entry) {
     return std::ranges::find(view.roots, inside, &session::SessionRoot::inside);
   };
   const auto workdir = is_at(view.workdir);
-  for (const auto& [name, folder] : entry.skills) {
+  for (const auto& [name, skill] : entry.skills) {
     if (is_at(view.workdir + "/skills/" + name) != view.roots.end()) continue;
     if (workdir == view.roots.end()) return fail("there is no workdir to have skills in");
     const Fd top = TRY(open_path(workdir->outside.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -38,7 +38,7 @@ Status link_skills(App& app, const SessionEntry& entry) {
     const Fd skills(::openat(top.get(), "skills", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!skills) return fail("open skills", errno);
     (void)::unlinkat(skills.get(), name.c_str(), AT_REMOVEDIR);  // what it would be mounted on
-    if (::symlinkat(folder.c_str(), skills.get(), name.c_str()) < 0 && errno != EEXIST)
+    if (::symlinkat(skill.folder.c_str(), skills.get(), name.c_str()) < 0 && errno != EEXIST)
       return fail("make skills/" + name, errno);
   }
   return {};

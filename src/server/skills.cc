@@ -131,6 +131,12 @@ bool SkillStore::may_change(const Skill& skill, const Principal& principal) cons
   return skill.owner == principal.name || principal.may(Right::admin);
 }
 
+const Skill* SkillStore::own(const std::string& name, const Principal& principal) const {
+  for (const auto& [id, skill] : skills_)
+    if (skill.name == name && skill.owner == principal.name) return &skill;
+  return nullptr;
+}
+
 Result<SkillStore::Place> SkillStore::place_for(const Skill* skill) const {
   if (skill == nullptr && skills_.size() >= kMaxSkills) return fail("there are too many skills");
   if (skill != nullptr && skill->versions.size() >= kMaxVersions)

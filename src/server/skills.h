@@ -43,6 +43,8 @@ class SkillStore {
   // By id or by name. nullptr: none that this principal may use.
   const Skill* find(const std::string& id_or_name, const Principal& principal) const;
   bool may_change(const Skill& skill, const Principal& principal) const;
+  // The principal's own of that name; nullptr: none.
+  const Skill* own(const std::string& name, const Principal& principal) const;
 
   // Where the next version of a skill, or the first of a new one, is to be written.
   struct Place {

@@ -4,7 +4,8 @@ namespace belljar::server {
 
 namespace json = boost::json;
 
-ToolCall tool_call(const SessionEntry& entry, std::string tool, json::object arguments) {
+ToolCall tool_call(const SessionEntry& entry, const Principal& caller, std::string tool,
+                   json::object arguments) {
   arguments.erase("session");
   ToolCall call;
   // No tool has an argument of that name: it says whose permissions count too.
@@ -16,6 +17,7 @@ ToolCall tool_call(const SessionEntry& entry, std::string tool, json::object arg
   call.tool = std::move(tool);
   call.arguments = std::move(arguments);
   call.principal = entry.owner;
+  call.by = caller.name;
   call.may_open = false;
   return call;
 }

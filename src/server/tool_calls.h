@@ -7,9 +7,10 @@
 
 namespace belljar::server {
 
-// Of a session that the caller was found to see: the call is made in its owner's name, and
+// Of a session that the caller was found to see: the call is made with its owner's rights, and
 // cannot name another session.
-ToolCall tool_call(const SessionEntry& entry, std::string tool, boost::json::object arguments);
+ToolCall tool_call(const SessionEntry& entry, const Principal& caller, std::string tool,
+                   boost::json::object arguments);
 
 Async<ToolAnswer> call_tool(App& app, ToolCall call);
 

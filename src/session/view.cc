@@ -10,7 +10,14 @@ SessionView view_of(const Plan& plan) {
   SessionView view{.policy = plan.policy,
                    .workdir = plan.layout.workdir,
                    .roots = {},
+                   .home = {},
+                   .unreached = {"/proc", "/dev"},
                    .plan = explain_json(plan)};
+  for (const std::string& variable : plan.environment)
+    if (variable.starts_with("HOME=/")) view.home = variable.substr(5);
+  for (const PrivateDir& dir : plan.layout.private_dirs) view.unreached.push_back(dir.inside);
+  for (const Text& text : plan.layout.texts) view.unreached.push_back(text.inside);
+  if (plan.layout.whole_root) view.unreached.emplace_back("/");
   if (plan.layout.whole_root)
     view.roots.push_back({.inside = "/", .outside = "/", .writable = plan.layout.root_writable});
   for (const Place& place : plan.layout.places) {

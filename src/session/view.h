@@ -25,7 +25,9 @@ struct SessionView {
   Policy policy;
   std::string workdir;  // inside
   std::vector<SessionRoot> roots;
-  boost::json::object plan;  // as `belljar explain --json` has it
+  std::string home;                    // inside, as its shell has it
+  std::vector<std::string> unreached;  // folders of its own, which are in no root
+  boost::json::object plan;            // as `belljar explain --json` has it
 };
 
 SessionView view_of(const Plan& plan);

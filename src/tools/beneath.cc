@@ -11,11 +11,27 @@
 namespace belljar::tools {
 namespace {
 
-constexpr uid_t kNobody = 65534;
-
 // The system call itself: the library's setgroups() changes every thread.
 long set_groups(const std::vector<gid_t>& groups) {
   return ::syscall(SYS_setgroups, groups.size(), groups.data());
+}
+
+using Capabilities = std::array<__user_cap_data_struct, 2>;
+
+// Of this thread alone.
+bool get_capabilities(Capabilities& into) {
+  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  return ::syscall(SYS_capget, &header, into.data()) == 0;
+}
+bool set_capabilities(const Capabilities& to) {
+  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  return ::syscall(SYS_capset, &header, to.data()) == 0;
+}
+
+// Those that it has stay permitted, so that they can be taken up again.
+bool lay_down_capabilities(Capabilities capabilities) {
+  for (auto& half : capabilities) half.effective = 0;
+  return set_capabilities(capabilities);
 }
 
 }  // namespace
@@ -50,27 +66,32 @@ Result<Fd> duplicate(int fd) {
   return copy;
 }
 
-AsOthers::AsOthers(bool really) {
-  if (!really || ::geteuid() != 0) return;
+AsGuest::AsGuest(const std::optional<Ids>& guest) {
+  if (!guest) return;
   const int count = ::getgroups(0, nullptr);
   groups_.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
-  failed_ = ::getgroups(count, groups_.data()) != count || set_groups({}) != 0;
+  failed_ = ::getgroups(count, groups_.data()) != count || !get_capabilities(capabilities_) ||
+            set_groups({}) != 0;
   if (failed_) return;
   active_ = true;
-  // With the user go the capabilities that override modes, for this thread's file accesses
-  // alone (capabilities(7)), so it comes last.
-  (void)::setfsgid(kNobody);
-  (void)::setfsuid(kNobody);
-  // They return what was before, and an invalid id changes nothing.
-  failed_ = ::setfsuid(static_cast<uid_t>(-1)) != static_cast<int>(kNobody) ||
-            ::setfsgid(static_cast<gid_t>(-1)) != static_cast<int>(kNobody);
+  (void)::setfsgid(guest->gid);
+  (void)::setfsuid(guest->uid);
+  // They return what was before, and an invalid id changes nothing. The guest can be one whose
+  // folder is root's: so it is not enough that with the user some capabilities go.
+  failed_ = ::setfsuid(static_cast<uid_t>(-1)) != static_cast<int>(guest->uid) ||
+            ::setfsgid(static_cast<gid_t>(-1)) != static_cast<int>(guest->gid) ||
+            !lay_down_capabilities(capabilities_);
 }
 
-AsOthers::~AsOthers() {
+AsGuest::~AsGuest() {
   if (!active_) return;
+  // What was there before can be had again, so none of these fails. The capabilities come first,
+  // since groups need them, and last, since with the user some are taken up that were not there.
+  (void)set_capabilities(capabilities_);
   (void)::setfsuid(::geteuid());
   (void)::setfsgid(::getegid());
-  (void)set_groups(groups_);  // it worked with none, and these were there before
+  (void)set_groups(groups_);
+  (void)set_capabilities(capabilities_);
 }
 
 }  // namespace belljar::tools

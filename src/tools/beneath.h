@@ -1,8 +1,12 @@
 // Beneath: single steps in a tree that a guest changes meanwhile.
 #pragma once
 
+#include <linux/capability.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 
+#include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,14 +28,23 @@ Result<std::string> read_link(int path_fd);
 // A descriptor of the caller's own.
 Result<Fd> duplicate(int fd);
 
-// While it lives this thread opens files as somebody without any rights of its own; only for
-// root, who would otherwise read what no guest may. Of the other threads nothing changes.
-class AsOthers {
+// Whose rights count for files.
+struct Ids {
+  uid_t uid = 0;
+  gid_t gid = 0;
+};
+inline constexpr Ids kNobody{.uid = 65534, .gid = 65534};
+
+// While it lives this thread uses files as somebody else, without capabilities or further groups;
+// only for root, who would otherwise read and change what the guest may not. The kernel decides
+// at each call, so nothing is between check and use. Of the other threads nothing changes. Not
+// inside another one.
+class AsGuest {
  public:
-  explicit AsOthers(bool really);
-  AsOthers(const AsOthers&) = delete;
-  AsOthers& operator=(const AsOthers&) = delete;
-  ~AsOthers();
+  explicit AsGuest(const std::optional<Ids>& guest);  // none: nothing changes
+  AsGuest(const AsGuest&) = delete;
+  AsGuest& operator=(const AsGuest&) = delete;
+  ~AsGuest();
 
   // It cannot be done here, so nothing may be opened.
   bool failed() const { return failed_; }
@@ -39,7 +52,9 @@ class AsOthers {
  private:
   bool active_ = false;
   bool failed_ = false;
-  std::vector<gid_t> groups_;  // to be given back
+  // To be given back.
+  std::vector<gid_t> groups_;
+  std::array<__user_cap_data_struct, 2> capabilities_{};
 };
 
 }  // namespace belljar::tools

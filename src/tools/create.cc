@@ -22,9 +22,10 @@ mode_t folder_mode(const struct stat& folder) {
   return (folder.st_mode & 0777 & ~kOthersMayWrite) | 0700;
 }
 
-// As root we would make root's files. The guest is who owns the folder.
+// As root we would make root's files. The guest is who owns the folder; or we act as the guest,
+// which cannot give away what is its own.
 bool take_owner(int fd, const struct stat& like) {
-  return ::geteuid() != 0 || ::fchown(fd, like.st_uid, like.st_gid) == 0;
+  return ::geteuid() != 0 || ::fchown(fd, like.st_uid, like.st_gid) == 0 || errno == EPERM;
 }
 
 Result<std::string> unguessable_name() {

@@ -159,6 +159,8 @@ Result<EditResult> edit(const Workspace& workspace, const EditCall& call) {
                        .name = place.name,
                        .content = edited.text,
                        .before = &file.st};
+  const AsGuest as_guest(place.root->guest);
+  if (as_guest.failed()) return refuse_errno("edit " + what, EPERM);
   TRY(replace(it, "edit " + what, [&] {
     const Fd now = open_name(place.folder.get(), place.name, O_PATH);
     struct stat st{};

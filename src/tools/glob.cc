@@ -46,14 +46,15 @@ struct Start {
   std::string pattern;
 };
 
-Result<Start> start_of(const GlobCall& call) {
+Result<Start> start_of(const Workspace& workspace, const GlobCall& call) {
   if (call.pattern.empty())
     return refuse(Kind::bad_pattern, "the pattern is empty", "`**/*` means every file");
   Start start{.folder = call.path.value_or("."), .pattern = call.pattern};
-  if (call.pattern.starts_with('/')) {
+  const bool is_at_home = call.pattern.starts_with("~/");
+  if (call.pattern.starts_with('/') || is_at_home) {
     const std::size_t special = call.pattern.find_first_of("*?[{\\");
     const std::size_t slash = call.pattern.rfind('/', special);
-    start.folder = call.pattern.substr(0, std::max<std::size_t>(slash, 1));
+    start.folder = workspace.whole(call.pattern.substr(0, std::max<std::size_t>(slash, 1)));
     start.pattern = call.pattern.substr(slash + 1);
   }
   const std::vector<std::string> parts = parts_of(start.pattern);
@@ -75,7 +76,7 @@ std::string text_of(const GlobResult& result) {
 }  // namespace
 
 Result<GlobResult> glob(const Workspace& workspace, const GlobCall& call) {
-  const Start start = TRY(start_of(call));
+  const Start start = TRY(start_of(workspace, call));
   const Pattern pattern = TRY(Pattern::parse(start.pattern));
   const Place base = TRY(workspace.find_any(start.folder));
 

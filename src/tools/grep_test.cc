@@ -194,7 +194,7 @@ TEST_F(GrepTest, as_root_each_root_is_searched_with_its_own_rights) {
     fs::permissions(folders_ / ("d" + std::to_string(i % 10) + "/" + name), fs::perms(0600));
   }
   const Workspace workspace =
-      *Workspace::open({{.inside = "/s", .outside = system.path(), .as_others = true},
+      *Workspace::open({{.inside = "/s", .outside = system.path(), .rights = Rights::everybodys},
                         {.inside = "/s/w", .outside = folders_.inside.path()}},
                        "/s");
   for (int round = 0; round < 10; ++round) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
 #include "tools/tool_schemas.h"
 
 namespace belljar::tools {
@@ -77,6 +78,21 @@ std::string writable_places(const Facts& facts) {
   return "Files can be written in " + listed(facts.writable) + " and nowhere else.";
 }
 
+// Their authors need not be those who ask, so what they say is cut and kept on a line.
+std::string skills_there(const Facts& facts) {
+  constexpr std::size_t kMostShown = 50;
+  constexpr std::size_t kLongest = 300;
+  if (facts.skills.empty()) return {};
+  std::string text = "\n\nSkills: folders with instructions, of which SKILL.md is read first.";
+  for (std::size_t i = 0; i < std::min(facts.skills.size(), kMostShown); ++i) {
+    const SkillFact& skill = facts.skills[i];
+    const std::string about = printable(skill.about.substr(0, kLongest));
+    text += "\n- " + printable(skill.path) + ": " + about;
+  }
+  if (facts.skills.size() > kMostShown) text += "\n- and more: see skills/";
+  return text;
+}
+
 bool takes_a_path(const Tool& tool) {
   const boost::json::object& properties = tool.input_schema.at("properties").as_object();
   return properties.contains("path");
@@ -116,12 +132,13 @@ std::string describe(const Tool& tool, const Facts& facts) {
     text +=
         "\n\nPaths are those that the shell sees: absolute, or relative to " + facts.workdir + ".";
   if (tool.name == "write" || tool.name == "edit") text += " " + writable_places(facts);
+  if (tool.name == "read") text += skills_there(facts);
   if (!tool.runs_code) return text;
   text += "\n\nIt runs in a sandbox. The working folder is " + facts.workdir + ". " +
           writable_places(facts);
   if (!facts.network.empty()) text += " Network: " + facts.network + ".";
   if (!facts.limits.empty()) text += " Limits: " + listed(facts.limits) + ".";
-  return text;
+  return text + skills_there(facts);
 }
 
 }  // namespace belljar::tools

@@ -11,12 +11,20 @@
 
 namespace belljar::tools {
 
+// A folder of instructions and programs that a session has.
+struct SkillFact {
+  std::string path;   // from the workdir
+  std::string about;  // as its author describes it
+  bool operator==(const SkillFact&) const = default;
+};
+
 // What the plan of a session enforces, in words.
 struct Facts {
   std::vector<std::string> writable;  // places, as the guest sees them
   std::string network;                // "no network", "only these hosts: …"
   std::vector<std::string> limits;    // "2048 MB of memory", "60 s for a call"
   std::string workdir;                // as the guest sees it
+  std::vector<SkillFact> skills;
   bool operator==(const Facts&) const = default;
 };
 

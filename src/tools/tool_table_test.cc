@@ -90,6 +90,19 @@ std::string check(std::string_view tool, std::string_view arguments) {
   return status ? "" : status.error().what;
 }
 
+TEST(ToolTable, descriptions_name_the_skills) {
+  Facts facts = kFacts;
+  EXPECT_THAT(describe(*find_tool("python"), facts), Not(HasSubstr("Skills")));
+  facts.skills = {{.path = "skills/plots", .about = "draws plots\nand more"}};
+  for (const char* name : {"python", "shell", "read", "process_start"}) {
+    const std::string text = describe(*find_tool(name), facts);
+    EXPECT_THAT(text, HasSubstr("\n- skills/plots: draws plots")) << name;
+    EXPECT_THAT(text, Not(HasSubstr("plots\nand"))) << name;
+  }
+  facts.skills.assign(1000, {.path = "skills/x", .about = std::string(10'000, 'y')});
+  EXPECT_LT(describe(*find_tool("read"), facts).size(), 20'000U);
+}
+
 TEST(Arguments, that_fit_pass) {
   for (const auto& [tool, arguments] : std::vector<std::pair<const char*, const char*>>{
            {"read", R"({"path": "a"})"},

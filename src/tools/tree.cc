@@ -63,7 +63,8 @@ std::shared_ptr<const IgnoreChain> Tree::ignores_above() const {
     const std::string folder(inside.substr(0, std::max<std::size_t>(end, 1)));
     const Result<Place> place = search_.workspace.find_any(folder);
     if (!place || !S_ISDIR(place->st.st_mode)) continue;
-    const AsOthers as_others(place->root->root.as_others);
+    const AsGuest as_guest(place->root->guest);
+    if (as_guest.failed()) continue;
     if (std::optional<Ignore> ignore = read_ignore(place->self.get()))
       chain = std::make_shared<const IgnoreChain>(
           IgnoreChain{chain, std::move(*ignore), folder == "/" ? 1 : folder.size() + 1});
@@ -80,8 +81,8 @@ Result<bool> Tree::run() {
   folder->root = base.root;
   folder->ignore = ignores_above();
   {
-    const AsOthers as_others(base.root->root.as_others);
-    if (as_others.failed()) return refuse_errno(what, EPERM);
+    const AsGuest as_guest(base.root->guest);
+    if (as_guest.failed()) return refuse_errno(what, EPERM);
     folder->fd = open_again(base.self.get(), O_RDONLY | O_DIRECTORY);
     if (!folder->fd) return refuse_errno(what, errno);
     active_ = 1;  // nobody else is there yet
@@ -97,8 +98,8 @@ void Tree::work(std::size_t thread) {
   while (const std::optional<Work> work = next()) {
     if (thread == 0 && seen_ > kBatch) begin_helper();
     if (!work->files.empty()) {
-      const AsOthers as_others(work->folder->root->root.as_others);
-      if (!as_others.failed()) visit_files(*work->folder, work->files, thread);
+      const AsGuest as_guest(work->folder->root->guest);
+      if (!as_guest.failed()) visit_files(*work->folder, work->files, thread);
     } else {
       read_folder(*work, thread);
     }
@@ -131,7 +132,7 @@ void Tree::push(Work work) {
   changed_.notify_one();
 }
 
-// A second thread costs more than a small tree takes. Not to be called as others: the new thread
+// A second thread costs more than a small tree takes. Not to be called as the guest: the new thread
 // would stay that.
 void Tree::begin_helper() {
   if (helper_.joinable() || std::thread::hardware_concurrency() < kThreads) return;
@@ -154,8 +155,8 @@ void Tree::read_folder(const Work& work, std::size_t thread) {
   folder->root = work.enters != nullptr ? work.enters : work.folder->root;
   folder->ignore = work.folder->ignore;
   folder->depth = work.folder->depth + 1;
-  const AsOthers as_others(folder->root->root.as_others);
-  if (as_others.failed()) return;
+  const AsGuest as_guest(folder->root->guest);
+  if (as_guest.failed()) return;
   folder->fd = work.enters != nullptr
                    ? open_again(work.enters->fd.get(), O_RDONLY | O_DIRECTORY)
                    : open_name(work.folder->fd.get(), work.name, O_RDONLY | O_DIRECTORY);

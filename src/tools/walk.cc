@@ -45,7 +45,7 @@ Result<Place> Walk::to(std::string_view absolute) {
     ahead_.pop_back();
     TRY(step(std::move(name)));
   }
-  if (root_ == nullptr) return leads_out();
+  if (root_ == nullptr) return leads_out(joined(behind_));
   if (!place_.root) {  // it ended at a root, or by `..` in a folder
     place_.self = TRY(duplicate(here_fd()));
     if (::fstat(place_.self.get(), &place_.st) < 0) return refuse_errno(what("look at"), errno);
@@ -59,9 +59,14 @@ std::string Walk::what(std::string_view doing) const {
   return std::string(doing) + " " + printable(asked_);
 }
 
-std::unexpected<Failure> Walk::leads_out() const {
-  return refuse(Kind::outside, printable(asked_) + " is outside of what this session shows",
-                "use a path in " + workspace_.places());
+std::unexpected<Failure> Walk::leads_out(std::string inside) const {
+  for (auto part = ahead_.rbegin(); part != ahead_.rend(); ++part) inside += "/" + *part;
+  if (workspace_.is_unreached(inside))
+    return refuse(Kind::outside, printable(asked_) + " is not among the files that the tools reach",
+                  "what runs in the session may see it: use shell or python for it, or a path in " +
+                      workspace_.places());
+  return refuse(Kind::outside, printable(asked_) + " is not shown to this session",
+                "the shell does not see it either; use a path in " + workspace_.places());
 }
 
 // Back to the top, with all that was passed still ahead: only a folder's own descriptor is held,
@@ -88,13 +93,13 @@ Status Walk::step(std::string name) {
     const bool leads_to_one = std::ranges::any_of(workspace_.roots(), [&](const HeldRoot& held) {
       return held.root.inside.starts_with(inside + "/");
     });
-    if (!leads_to_one) return leads_out();
+    if (!leads_to_one) return leads_out(std::move(inside));
     behind_.push_back(std::move(name));
     return {};
   }
 
-  const AsOthers as_others(root_->root.as_others);
-  if (as_others.failed()) return refuse_errno(what("look at"), EPERM);
+  const AsGuest as_guest(root_->guest);
+  if (as_guest.failed()) return refuse_errno(what("look at"), EPERM);
   Fd next = open_name(here_fd(), name, O_PATH);
   if (!next && errno == ENOENT) {
     if (ahead_.empty() && missing_ != Workspace::Missing::is_an_error)
@@ -102,7 +107,7 @@ Status Walk::step(std::string name) {
     if (missing_ == Workspace::Missing::makes_parents) return make_folder(name);
     errno = ENOENT;
   }
-  if (!next) return refuse_errno(what("find"), errno);
+  if (!next) return refuse_in(*root_, what("find"), errno);
   struct stat st{};
   if (::fstat(next.get(), &st) < 0) return refuse_errno(what("look at"), errno);
   if (S_ISLNK(st.st_mode)) return follow(next.get());

@@ -30,7 +30,7 @@ class Walk {
   Status follow(int link_fd);
   Status make_folder(const std::string& name);
   Status arrive(std::string name, Fd self, const struct stat& st);
-  std::unexpected<Failure> leads_out() const;
+  std::unexpected<Failure> leads_out(std::string inside) const;
   std::string what(std::string_view doing) const;
 
   const Workspace& workspace_;

@@ -1,8 +1,10 @@
 #include "tools/workspace.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/printable.h"
 #include "tools/beneath.h"
@@ -35,14 +37,17 @@ Result<HeldRoot> hold(Root root) {
   if (::fstat(held.fd.get(), &st) < 0) return refuse_errno("look at " + root.outside, errno);
   held.device = st.st_dev;
   held.inode = st.st_ino;
+  if (::geteuid() == 0 && root.rights == Rights::owners)
+    held.guest = Ids{.uid = st.st_uid, .gid = st.st_gid};
+  if (::geteuid() == 0 && root.rights == Rights::everybodys) held.guest = kNobody;
   held.root = std::move(root);
   return held;
 }
 
 }  // namespace
 
-Result<Workspace> Workspace::open(std::vector<Root> roots, std::string cwd_inside,
-                                  PathRules rules) {
+Result<Workspace> Workspace::open(std::vector<Root> roots, std::string cwd_inside, PathRules rules,
+                                  Elsewhere elsewhere) {
   if (!cwd_inside.starts_with('/'))
     return refuse(Kind::bad_argument, "the working folder must be an absolute path");
   std::vector<HeldRoot> held;
@@ -51,12 +56,23 @@ Result<Workspace> Workspace::open(std::vector<Root> roots, std::string cwd_insid
   workspace.roots_ = std::make_shared<const std::vector<HeldRoot>>(std::move(held));
   workspace.cwd_ = lexical(cwd_inside);
   workspace.rules_ = std::move(rules);
+  workspace.elsewhere_ = std::move(elsewhere);
   return workspace;
 }
 
-std::string Workspace::absolute(std::string_view path) const {
-  if (path.starts_with('/')) return lexical(path);
-  return lexical(cwd_ + "/" + std::string(path));
+std::string Workspace::whole(std::string_view path) const {
+  if (path.starts_with('/')) return std::string(path);
+  const bool is_at_home = path == "~" || path.starts_with("~/");
+  if (is_at_home && !elsewhere_.home.empty()) return elsewhere_.home + std::string(path.substr(1));
+  return cwd_ + "/" + std::string(path);
+}
+
+std::string Workspace::absolute(std::string_view path) const { return lexical(whole(path)); }
+
+bool Workspace::is_unreached(std::string_view inside) const {
+  return std::ranges::any_of(elsewhere_.unreached, [&](const std::string& folder) {
+    return folder == "/" || inside == folder || inside.starts_with(folder + "/");
+  });
 }
 
 const HeldRoot* Workspace::root_at(std::string_view inside) const {
@@ -98,9 +114,7 @@ Result<Place> Workspace::walk(std::string_view tool, std::string_view path, Miss
   if (path.find('\0') != path.npos)
     return refuse(Kind::bad_argument, "the path holds a zero byte", "name a file");
   if (path.size() > kMaxPath) return refuse_errno("find a path of that length", ENAMETOOLONG);
-  std::string whole(path);
-  if (!path.starts_with('/')) whole = cwd_ + "/" + whole;
-  return Walk(*this, tool, path, missing).to(whole);
+  return Walk(*this, tool, path, missing).to(whole(path));
 }
 
 Result<Place> Workspace::find(std::string_view tool, std::string_view path, Missing missing) const {
@@ -126,12 +140,20 @@ Result<OpenFile> Workspace::open_file(const Place& place) const {
   if (!S_ISREG(place.st.st_mode))
     return refuse(Kind::not_a_file, what + " is a FIFO, a socket or a device",
                   "only regular files can be opened");
-  const AsOthers as_others(place.root->root.as_others);
-  if (as_others.failed()) return refuse_errno("open " + what, EPERM);
+  const AsGuest as_guest(place.root->guest);
+  if (as_guest.failed()) return refuse_errno("open " + what, EPERM);
   OpenFile file{
       .fd = open_again(place.self.get(), O_RDONLY), .st = place.st, .inside = place.inside};
-  if (!file.fd) return refuse_errno("open " + what, errno);
+  if (!file.fd) return refuse_in(*place.root, "open " + what, errno);
   return file;
+}
+
+std::unexpected<Failure> refuse_in(const HeldRoot& root, std::string what, int err) {
+  const bool is_the_guests = root.root.writable && root.root.rights != Rights::everybodys;
+  if ((err != EACCES && err != EPERM) || is_the_guests) return refuse_errno(std::move(what), err);
+  return refuse(Kind::no_permission, std::move(what),
+                "its mode does not let this session in, with the shell neither; do without it",
+                err);
 }
 
 }  // namespace belljar::tools

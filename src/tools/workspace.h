@@ -23,19 +23,26 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "tools/beneath.h"
 #include "tools/failure.h"
 #include "tools/path_rules.h"
 
 namespace belljar::tools {
+
+// With whose rights the guest uses a root, when belljar runs as root. An ordinary user's guest has
+// that user's own, whatever is said here.
+enum class Rights : std::uint8_t {
+  ours,
+  owners,     // of the root's top: it is shown to the guest as its own
+  everybodys  // it is nobody in particular there (system folders)
+};
 
 struct Root {
   std::string inside;   // as the guest sees it
   std::string outside;  // on the host
   bool writable = false;
   bool hidden = false;  // not shown at all, inside another root
-  // The guest is nobody in particular there (system folders, when belljar runs as root): what is
-  // not for everybody is not for it.
-  bool as_others = false;
+  Rights rights = Rights::ours;
   bool operator==(const Root&) const = default;
 };
 
@@ -45,6 +52,14 @@ struct HeldRoot {
   Fd fd;  // O_PATH
   dev_t device = 0;
   ino_t inode = 0;
+  std::optional<Ids> guest;  // as whom it is used; none: as who we are
+};
+
+// What the guest sees besides the roots.
+struct Elsewhere {
+  std::string home;  // what `~` means to its shell; empty: a `~` is a name like any other
+  // Folders that its programs see and the tools do not: its own /tmp, /proc and the like.
+  std::vector<std::string> unreached;
 };
 
 // Where a path leads.
@@ -69,7 +84,7 @@ class Workspace {
   // Roots may lie in one another, inside: the longest that matches is meant. `cwd_inside` is
   // where relative paths begin.
   static Result<Workspace> open(std::vector<Root> roots, std::string cwd_inside,
-                                PathRules rules = {});
+                                PathRules rules = {}, Elsewhere elsewhere = {});
 
   enum class Missing : std::uint8_t {
     is_an_error,
@@ -89,6 +104,8 @@ class Workspace {
   bool allows(std::string_view tool, std::string_view inside) const;
   // `path` as an absolute one, without `.` and `..`; symlinks are not looked at.
   std::string absolute(std::string_view path) const;
+  // The same, but with all that it holds: `~` is expanded as a shell does.
+  std::string whole(std::string_view path) const;
   const std::string& cwd() const { return cwd_; }
   const std::vector<HeldRoot>& roots() const { return *roots_; }
   const HeldRoot* root_at(std::string_view inside) const;
@@ -96,6 +113,8 @@ class Workspace {
   const HeldRoot* root_of(const struct stat& st) const;
   // For messages: what can be reached at all.
   std::string places() const;
+  // Whether what runs in the session may see what the tools do not reach.
+  bool is_unreached(std::string_view inside) const;
 
  private:
   Workspace() = default;
@@ -104,6 +123,10 @@ class Workspace {
   std::shared_ptr<const std::vector<HeldRoot>> roots_;  // places point into it
   std::string cwd_;
   PathRules rules_;
+  Elsewhere elsewhere_;
 };
+
+// refuse_errno for what lies in a root: who is not let in is told whether that can be changed.
+std::unexpected<Failure> refuse_in(const HeldRoot& root, std::string what, int err);
 
 }  // namespace belljar::tools

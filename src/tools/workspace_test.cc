@@ -7,6 +7,8 @@
 
 #include "support/workspace.h"
 #include "tools/beneath.h"
+#include "tools/glob.h"
+#include "tools/write.h"
 
 namespace belljar::tools {
 namespace {
@@ -228,12 +230,103 @@ TEST_F(WorkspaceTest, root_reads_as_others_what_the_guest_sees_as_others) {
   fs::permissions(folders_ / "everybodys", fs::perms(0644));
   fs::permissions(folders_ / "closed", fs::perms(0700));
   const Workspace workspace = *Workspace::open(
-      {{.inside = "/w", .outside = folders_.inside.path(), .as_others = true}}, "/w");
+      {{.inside = "/w", .outside = folders_.inside.path(), .rights = Rights::everybodys}}, "/w");
   EXPECT_EQ(get(workspace, "everybodys"), "y");
   EXPECT_EQ(get(workspace, "mine"), "no_permission");
   EXPECT_EQ(get(workspace, "closed/file"), "no_permission");
   EXPECT_EQ(get("mine"), "x");  // the control, and root is root again
   EXPECT_EQ(get("closed/file"), "z");
+}
+
+// A guest whose folder is root's own is not root for that.
+TEST_F(WorkspaceTest, root_uses_a_folder_with_the_rights_of_its_owner) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can use what is not its own";
+  for (const uid_t owner : {0U, 12345U}) {
+    const belljar::testing::Folder folder;
+    auto own = [&](const std::string& name, uid_t uid, unsigned mode) {
+      const std::string path = folder.path() + "/" + name;
+      ASSERT_EQ(::chown(path.c_str(), uid, uid), 0);
+      fs::permissions(path, fs::perms(mode));
+    };
+    fs::create_directory(folder.path() + "/closed");
+    fs::create_directory(folder.path() + "/open");
+    for (const char* name : {"own", "shut", "others", "closed/file", "open/file"})
+      folder.write(name, "x");
+    own("", owner, 0755);
+    own("own", owner, 0600);
+    own("shut", owner, 0000);
+    own("others", 54321, 0640);
+    own("closed", 54321, 0700);
+    own("open", 54321, 0755);
+    const Workspace workspace = *Workspace::open(
+        {{.inside = "/w", .outside = folder.path(), .writable = true, .rights = Rights::owners}},
+        "/w");
+    EXPECT_EQ(get(workspace, "own"), "x");
+    for (const char* path : {"shut", "others", "closed/file"})
+      EXPECT_EQ(get(workspace, path), "no_permission") << path;
+    auto put = [&](const std::string& path) {
+      const Result<WriteResult> done = write(workspace, {.path = path, .content = "y"});
+      return done ? "done" : std::string(name(done.error().kind));
+    };
+    EXPECT_EQ(put("new/file"), "done");
+    EXPECT_EQ(put("others"), "done");  // in its own folder it may replace it, as by rename
+    for (const char* path : {"open/file", "open/new", "open/deep/new", "closed/new"})
+      EXPECT_EQ(put(path), "no_permission") << path;
+    struct stat st{};
+    for (const char* path : {"new", "new/file", "others"}) {
+      ASSERT_EQ(::stat((folder.path() + "/" + path).c_str(), &st), 0);
+      EXPECT_EQ(st.st_uid, owner) << path;
+    }
+    // The control, and root is root again.
+    const Workspace as_root = *Workspace::open({{.inside = "/w", .outside = folder.path()}}, "/w");
+    for (const char* path : {"shut", "closed/file"}) EXPECT_EQ(get(as_root, path), "x") << path;
+  }
+}
+
+TEST_F(WorkspaceTest, a_tilde_is_the_home_where_there_is_one) {
+  belljar::testing::Folder home;
+  home.write("file", "at home");
+  const Workspace workspace = *Workspace::open(
+      {{.inside = "/workspace", .outside = folders_.inside.path(), .writable = true},
+       {.inside = "/home/me", .outside = home.path(), .writable = true}},
+      "/workspace", {}, {.home = "/home/me", .unreached = {}});
+  EXPECT_EQ(get(workspace, "~/file"), "at home");
+  EXPECT_EQ(get(workspace, "~/../me/file"), "at home");
+  EXPECT_EQ(get(workspace, "~"), "not_a_file");
+  ASSERT_TRUE(write(workspace, {.path = "~/sub/new", .content = "x"}));
+  EXPECT_EQ(home.read("sub/new"), "x");
+  const Result<GlobResult> found = glob(workspace, {.pattern = "~/s*/*"});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->paths, std::vector<std::string>{"/home/me/sub/new"});
+  EXPECT_EQ(glob(workspace, {.pattern = "file", .path = "~"})->total, 1U);
+  // Other names that begin so are names, and without a home all are.
+  ASSERT_TRUE(write(workspace, {.path = "~backup", .content = "y"}));
+  EXPECT_EQ(get("~backup"), "y");
+  ASSERT_TRUE(write(folders_.open(), {.path = "~/x", .content = "z"}));
+  EXPECT_EQ(folders_.inside.read("~/x"), "z");
+}
+
+TEST_F(WorkspaceTest, a_refusal_says_whether_the_shell_could_do_it) {
+  const Workspace workspace = *Workspace::open(
+      {{.inside = "/workspace", .outside = folders_.inside.path(), .writable = true},
+       {.inside = "/etc", .outside = folders_.outside.path(), .rights = Rights::everybodys}},
+      "/workspace", {}, {.home = {}, .unreached = {"/tmp", "/proc"}});
+  auto message = [&](std::string_view path) {
+    return workspace.open_file("read", path).error().message();
+  };
+  for (const char* path : {"/tmp/x", "/proc/self/status", "/tmp"})
+    EXPECT_NE(message(path).find("use shell or python"), std::string::npos) << message(path);
+  for (const char* path : {"/root/x", "/tmpfile"})
+    EXPECT_NE(message(path).find("the shell does not see it either"), std::string::npos)
+        << message(path);
+  fs::permissions(folders_.outside.path() + "/secret", fs::perms(0000));
+  folders_.inside.write("mine", "x");
+  fs::permissions(folders_ / "mine", fs::perms(0000));
+  fs::permissions(folders_.outside.path(), fs::perms(0755));
+  EXPECT_NE(message("/etc/secret").find("with the shell neither"), std::string::npos)
+      << message("/etc/secret");
+  if (::geteuid() == 0) return;  // who is let in everywhere
+  EXPECT_NE(message("mine").find("change its mode"), std::string::npos) << message("mine");
 }
 
 }  // namespace

@@ -52,6 +52,8 @@ Result<WriteResult> write(const Workspace& workspace, const WriteCall& call) {
       TRY(find_for_writing(workspace, "write", call.path, Workspace::Missing::makes_parents));
   const std::string what = "write " + printable(place.inside);
   const bool created = !place.self;
+  const AsGuest as_guest(place.root->guest);
+  if (as_guest.failed()) return refuse_errno(what, EPERM);
   if (place.name.empty()) {
     TRY(write_in_place(place, call.content, what));
   } else {

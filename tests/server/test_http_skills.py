@@ -125,6 +125,42 @@ def test_file_tools_and_uploads_change_no_skill(server, ann):
     assert (server.folder / "skills" / skill / "1/SKILL.md").read_text() == MAIN
 
 
+def test_skills_are_found_before_anything_has_run(server, ann):
+    upload(ann, zipped({"SKILL.md": MAIN, "lib/a.py": "import needle\n"}))
+    session = ann.session(skills=["plots"])
+    tools = f"/v1/sessions/{session}/tools"
+    for _ in ("before the first call", "after it"):
+        for fields in ({"pattern": "skills/**/*.py"}, {"pattern": "**/*.py", "path": "skills/plots"}):
+            paths = call(ann, f"{tools}/glob", fields)["structured"]["paths"]
+            assert [path.rsplit("skills/", 1)[1] for path in paths] == ["plots/lib/a.py"], paths
+        for path in ("skills/plots", "skills/plots/lib/a.py", "."):
+            found = call(ann, f"{tools}/grep", {"pattern": "needle", "path": path})["structured"]
+            assert [each["line"] for each in found["matches"]] == [1], (path, found)
+        listed = ann.get(f"/v1/sessions/{session}/files?path=skills/plots").json["files"]
+        assert [each["name"] for each in listed] == ["SKILL.md", "lib"]
+        ann.python(session, "1")
+
+
+def test_tools_name_the_skills_of_their_session(server, ann):
+    upload(ann, zipped({"SKILL.md": MAIN}))
+    for skills in ([], ["plots"]):
+        session = ann.session(skills=skills)
+        tools = {tool["name"]: tool["description"] for tool in ann.get(f"/v1/sessions/{session}/tools").json["tools"]}
+        for name in ("python", "shell", "read"):
+            assert ("skills/plots: draws plots" in tools[name]) == bool(skills), tools[name]
+
+
+def test_a_name_that_is_there_gets_another_version(server, ann, bob):
+    first = upload(ann, zipped({"SKILL.md": MAIN, "v": "one"})).json
+    second = upload(ann, zipped({"SKILL.md": MAIN, "v": "two"}))
+    assert second.status == 201 and second.json["id"] == first["id"] and second.json["latest_version"] == "2"
+    assert [each["id"] for each in ann.get("/v1/skills").json["data"]] == [first["id"]]
+    # Another's is another skill, also an administrator's.
+    for other in (bob, server.client("boss")):
+        assert upload(other, zipped({"SKILL.md": MAIN})).json["id"] != first["id"]
+    assert ann.get(f"/v1/skills/{first['id']}").json["latest_version"] == "2"
+
+
 def test_a_link_in_the_way_of_a_skill_is_not_followed(start, scene):
     shared = scene.home / "shared"
     outside = scene.home / "outside"
