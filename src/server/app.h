@@ -23,6 +23,7 @@
 #include "server/skills.h"
 #include "server/tokens.h"
 #include "session/engine.h"
+#include "tools/tool_table.h"
 
 namespace belljar::server {
 
@@ -64,15 +65,16 @@ class App : public std::enable_shared_from_this<App> {
   Tokens& tokens() { return setup_.tokens; }
   // What the operator's policy comes to here.
   const boost::json::object& capabilities() const { return capabilities_; }
+  const tools::Facts& facts() const { return facts_; }
   bool is_draining() const { return draining_; }
   bool has_ended() const { return engine_ == nullptr; }
   Gauges gauges() const;
 
   // A session of the book that is there, under its own policy even if it had been idle and
   // was ended; else the answer that says why not.
-  std::expected<const SessionEntry*, Response> use_session(const Request& request);
-  std::expected<const SessionEntry*, Response> use_session(const std::string& id,
-                                                           const Principal& principal);
+  Async<std::expected<const SessionEntry*, Response>> use_session(const Request& request);
+  Async<std::expected<const SessionEntry*, Response>> use_session(std::string id,
+                                                                  Principal principal);
   // Without an id one is made up.
   std::expected<const SessionEntry*, Response> open_session(SessionEntry entry);
   void close_session(const std::string& id);
@@ -106,6 +108,7 @@ class App : public std::enable_shared_from_this<App> {
   Setup setup_;
   Host host_;
   boost::json::object capabilities_;
+  tools::Facts facts_;
   std::unique_ptr<session::Engine> engine_;
   std::unique_ptr<Dispatcher> dispatcher_;
   std::unique_ptr<McpService> mcp_service_;

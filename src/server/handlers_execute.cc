@@ -182,7 +182,7 @@ Async<Response> execute(App& app, const Request& request, const SessionEntry& en
 }
 
 Async<Response> execute_in_session(App& app, Request request, std::string tool) {
-  std::expected<const SessionEntry*, Response> entry = app.use_session(request);
+  std::expected<const SessionEntry*, Response> entry = co_await app.use_session(request);
   if (!entry) co_return std::move(entry.error());
   std::expected<Asked, Response> asked = read_call(request, tool);
   if (!asked) co_return std::move(asked.error());

@@ -44,7 +44,8 @@ Async<Response> take_upload(App& app, Request request, std::string id) {
     return files;
   };
   if (app.has_ended()) co_return refuse(kUnavailable, "the server is stopping");
-  const Result<SkillFiles> files = co_await app.engine().aside().run(app.loop(), std::move(work));
+  const Result<SkillFiles> files =
+      co_await app.engine().aside().run(app.loop(), principal.name, std::move(work));
   if (!files) co_return refuse(kBadRequest, files.error());
   const Result<const Skill*> made = app.skills().add(*place, *files, principal);
   if (!made) co_return refuse(kInternal, made.error());
