@@ -299,8 +299,25 @@ Gauges App::gauges() const {
 
 // ---- its life -----------------------------------------------------------------
 
+void App::watch_stream(const Principal& principal, const std::shared_ptr<EventStream>& stream) {
+  std::erase_if(streams_, [](const auto& entry) {
+    const std::shared_ptr<EventStream> there = entry.second.lock();
+    return there == nullptr || there->ended();
+  });
+  streams_.emplace_back(principal.name, stream);
+}
+
+// Who has a token again can come back; what was open was opened with the one before.
+void App::shut_out(const std::string& name) {
+  events_.close(name);
+  mcp_->close(name);
+  for (const auto& [owner, weak] : streams_)
+    if (const std::shared_ptr<EventStream> stream = weak.lock(); stream != nullptr)
+      if (owner == name) stream->finish();
+}
+
 void App::reload(Setup fresh) {
-  setup_.tokens.replace(std::move(fresh.tokens));
+  for (const std::string& name : setup_.tokens.replace(std::move(fresh.tokens))) shut_out(name);
   setup_.names = std::move(fresh.names);
   // What it listens on and where its files are stays; what is only looked at when it is
   // needed is the new one from now on.

@@ -61,6 +61,8 @@ class App : public std::enable_shared_from_this<App> {
   session::Turns& skill_turns() { return skill_turns_; }
   SessionBook& book() { return book_; }
   EventHub& events() { return events_; }
+  // What is streamed to somebody ends when he may not ask any more.
+  void watch_stream(const Principal& principal, const std::shared_ptr<EventStream>& stream);
   Metrics& metrics() { return metrics_; }
   Tokens& tokens() { return setup_.tokens; }
   // What the operator's policy comes to here.
@@ -103,6 +105,7 @@ class App : public std::enable_shared_from_this<App> {
   // Sessions that were made by a call, as those of MCP are, are in the book like the others.
   SessionWatch watch_of_sessions();
   void forget_session(const std::string& id);
+  void shut_out(const std::string& name);
 
   Loop& loop_;
   Setup setup_;
@@ -118,6 +121,7 @@ class App : public std::enable_shared_from_this<App> {
   session::Turns skill_turns_;
   SessionBook book_;
   EventHub events_;
+  std::vector<std::pair<std::string, std::weak_ptr<EventStream>>> streams_;  // and whose
   Metrics metrics_;
   std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
   const HttpServer* http_ = nullptr;

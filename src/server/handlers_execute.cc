@@ -171,6 +171,7 @@ Async<Response> execute(App& app, const Request& request, const SessionEntry& en
   if (!asked.streamed) co_return co_await finish(std::move(running), std::move(call));
   auto stream = std::make_shared<EventStream>(app.loop(), EventStream::Overflow::loses_event);
   running->stream = stream;
+  app.watch_stream(principal_of(request), stream);
   call.on_approval = [stream](const Approval& approval) {
     stream->send("agentic_tool_approval_required", approval.to_json());
   };
