@@ -76,19 +76,25 @@ Result<std::shared_ptr<App>> App::make(Loop& loop, Setup setup) {
   // Better now than at the first call.
   TRY(refuse_lost_promises(plan));
   app->capabilities_ = explain_json(plan);
+  app->facts_ = facts_of(session::view_of(plan));
   app->engine_ =
       TRY(session::Engine::make(loop, loaded.policy, app->setup_.caller, loaded.session));
   app->dispatcher_ = std::make_unique<Dispatcher>(
       loop, *app->engine_, std::move(app->setup_.dispatch), std::move(app->setup_.audit));
   app->dispatcher_->watch_sessions(app->watch_of_sessions());
+  app->engine_->know_owners([dispatcher = app->dispatcher_.get()](const std::string& id) {
+    return dispatcher->owner_of(id);
+  });
   app->mcp_service_ = std::make_unique<McpService>(loop, mcp_facts());
   app->mcp_service_->add(std::make_shared<McpOffer>(
       *app->mcp_service_, *app->dispatcher_,
       OfferSettings{.agent = {},
                     .where_to_go = "POST /v1/approvals/{id} decides",
-                    .may_approve = [self = app.get()](const std::string& name) {
-                      return self->setup_.tokens.may(name, Right::approve);
-                    }}));
+                    .may_approve =
+                        [self = app.get()](const std::string& name) {
+                          return self->setup_.tokens.may(name, Right::approve);
+                        },
+                    .facts = app->facts_}));
   app->mcp_ = std::make_unique<McpHttp>(*app->mcp_service_);
   App* self = app.get();  // which has the approvals
   app->dispatcher_->approvals().subscribe(
@@ -191,21 +197,23 @@ Async<Response> App::answer(Request request) {
 
 // ---- sessions -----------------------------------------------------------------
 
-std::expected<const SessionEntry*, Response> App::use_session(const std::string& id,
-                                                              const Principal& principal) {
+Async<std::expected<const SessionEntry*, Response>> App::use_session(std::string id,
+                                                                     Principal principal) {
   const SessionEntry* entry = book_.find(id, principal);
-  if (entry == nullptr) return std::unexpected(refuse(kNotFound, "there is no such session"));
+  if (entry == nullptr) co_return std::unexpected(refuse(kNotFound, "there is no such session"));
   // The engine would make a missing one again, but under the operator's policy.
-  if (!engine_->has(id)) {
-    const Result<std::string> again = engine_->open(id, entry->policy);
-    if (!again) return std::unexpected(refuse(kUnavailable, again.error()));
-    const Status linked = link_skills(*this, *entry);
-    if (!linked) return std::unexpected(refuse(kSessionFailed, linked.error()));
-  }
-  return entry;
+  if (engine_->has(id)) co_return entry;
+  const Result<std::string> again = engine_->open(id, entry->policy);
+  if (!again) co_return std::unexpected(refuse(kUnavailable, again.error()));
+  const Status linked = co_await link_skills(*this, *entry);
+  if (has_ended()) co_return std::unexpected(refuse(kUnavailable, "the server has stopped"));
+  if (!linked) co_return std::unexpected(refuse(kSessionFailed, linked.error()));
+  entry = book_.find(id, principal);  // it may have been closed meanwhile
+  if (entry == nullptr) co_return std::unexpected(refuse(kNotFound, "there is no such session"));
+  co_return entry;
 }
 
-std::expected<const SessionEntry*, Response> App::use_session(const Request& request) {
+Async<std::expected<const SessionEntry*, Response>> App::use_session(const Request& request) {
   return use_session(parameter(request, "id"), principal_of(request));
 }
 
@@ -291,8 +299,25 @@ Gauges App::gauges() const {
 
 // ---- its life -----------------------------------------------------------------
 
+void App::watch_stream(const Principal& principal, const std::shared_ptr<EventStream>& stream) {
+  std::erase_if(streams_, [](const auto& entry) {
+    const std::shared_ptr<EventStream> there = entry.second.lock();
+    return there == nullptr || there->ended();
+  });
+  streams_.emplace_back(principal.name, stream);
+}
+
+// Who has a token again can come back; what was open was opened with the one before.
+void App::shut_out(const std::string& name) {
+  events_.close(name);
+  mcp_->close(name);
+  for (const auto& [owner, weak] : streams_)
+    if (const std::shared_ptr<EventStream> stream = weak.lock(); stream != nullptr)
+      if (owner == name) stream->finish();
+}
+
 void App::reload(Setup fresh) {
-  setup_.tokens.replace(std::move(fresh.tokens));
+  for (const std::string& name : setup_.tokens.replace(std::move(fresh.tokens))) shut_out(name);
   setup_.names = std::move(fresh.names);
   // What it listens on and where its files are stays; what is only looked at when it is
   // needed is the new one from now on.

@@ -23,6 +23,7 @@
 #include "server/skills.h"
 #include "server/tokens.h"
 #include "session/engine.h"
+#include "tools/tool_table.h"
 
 namespace belljar::server {
 
@@ -60,19 +61,22 @@ class App : public std::enable_shared_from_this<App> {
   session::Turns& skill_turns() { return skill_turns_; }
   SessionBook& book() { return book_; }
   EventHub& events() { return events_; }
+  // What is streamed to somebody ends when he may not ask any more.
+  void watch_stream(const Principal& principal, const std::shared_ptr<EventStream>& stream);
   Metrics& metrics() { return metrics_; }
   Tokens& tokens() { return setup_.tokens; }
   // What the operator's policy comes to here.
   const boost::json::object& capabilities() const { return capabilities_; }
+  const tools::Facts& facts() const { return facts_; }
   bool is_draining() const { return draining_; }
   bool has_ended() const { return engine_ == nullptr; }
   Gauges gauges() const;
 
   // A session of the book that is there, under its own policy even if it had been idle and
   // was ended; else the answer that says why not.
-  std::expected<const SessionEntry*, Response> use_session(const Request& request);
-  std::expected<const SessionEntry*, Response> use_session(const std::string& id,
-                                                           const Principal& principal);
+  Async<std::expected<const SessionEntry*, Response>> use_session(const Request& request);
+  Async<std::expected<const SessionEntry*, Response>> use_session(std::string id,
+                                                                  Principal principal);
   // Without an id one is made up.
   std::expected<const SessionEntry*, Response> open_session(SessionEntry entry);
   void close_session(const std::string& id);
@@ -101,11 +105,13 @@ class App : public std::enable_shared_from_this<App> {
   // Sessions that were made by a call, as those of MCP are, are in the book like the others.
   SessionWatch watch_of_sessions();
   void forget_session(const std::string& id);
+  void shut_out(const std::string& name);
 
   Loop& loop_;
   Setup setup_;
   Host host_;
   boost::json::object capabilities_;
+  tools::Facts facts_;
   std::unique_ptr<session::Engine> engine_;
   std::unique_ptr<Dispatcher> dispatcher_;
   std::unique_ptr<McpService> mcp_service_;
@@ -115,6 +121,7 @@ class App : public std::enable_shared_from_this<App> {
   session::Turns skill_turns_;
   SessionBook book_;
   EventHub events_;
+  std::vector<std::pair<std::string, std::weak_ptr<EventStream>>> streams_;  // and whose
   Metrics metrics_;
   std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
   const HttpServer* http_ = nullptr;

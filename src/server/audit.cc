@@ -11,6 +11,7 @@
 #include <ctime>
 #include <memory>
 
+#include "base/sha256.h"
 #include "base/syscall.h"
 #include "base/utf8.h"
 
@@ -117,88 +118,155 @@ std::string Mask::text(std::string text) const {
 }
 
 json::value Mask::arguments(const json::value& value) const {
-  json::value all = masked(value, 0);
+  std::size_t room = kMaxArguments * 2;
+  json::value all = masked(value, 0, room);
   const std::string text = json::serialize(all);
   if (text.size() <= kMaxArguments) return all;
-  return json::value(repair_utf8(text.substr(0, kMaxArguments)) + "… (" +
-                     std::to_string(text.size()) + " bytes)");
+  return json::value(repair_utf8(text.substr(0, kMaxArguments)) + "… (it was longer)");
 }
 
-json::value Mask::masked(const json::value& value, int depth) const {
-  if (depth > kMaxDepth) return "…";
+json::value Mask::masked(const json::value& value, int depth, std::size_t& room) const {
+  if (depth > kMaxDepth || room == 0) return "…";
   // Masked before it is cut, or half a secret would stand at the end.
-  if (const json::string* one = value.if_string())
-    return json::value(shortened(text(std::string(one->subview(0, kMaxText * 8))), one->size()));
+  if (const json::string* one = value.if_string()) {
+    std::string shown = shortened(text(std::string(one->subview(0, kMaxText * 8))), one->size());
+    room -= std::min(room, shown.size());
+    return json::value(std::move(shown));
+  }
   if (const json::array* list = value.if_array()) {
     json::array copy;
-    for (std::size_t i = 0; i < std::min(list->size(), kMaxItems); ++i)
-      copy.push_back(masked((*list)[i], depth + 1));
-    if (list->size() > kMaxItems) copy.emplace_back("…");
+    for (std::size_t i = 0; i < std::min(list->size(), kMaxItems) && room > 0; ++i)
+      copy.push_back(masked((*list)[i], depth + 1, room));
+    if (list->size() > copy.size()) copy.emplace_back("…");
     return copy;
   }
   const json::object* object = value.if_object();
   if (object == nullptr) return value;
   json::object copy;
   for (const auto& member : *object) {
-    if (copy.size() == kMaxItems) break;
+    if (copy.size() == kMaxItems || room == 0) break;
+    const std::string key =
+        shortened(text(std::string(member.key().substr(0, kMaxText * 8))), member.key().size());
+    room -= std::min(room, key.size());
     const bool environment = member.key() == "environment" || member.key() == "env";
     const json::object* variables = environment ? member.value().if_object() : nullptr;
     if (variables == nullptr) {
-      copy[text(std::string(member.key()))] = masked(member.value(), depth + 1);
+      copy[key] = masked(member.value(), depth + 1, room);
       continue;
     }
     json::object names;
-    for (const auto& variable : *variables) names[variable.key()] = kMasked;
-    copy[member.key()] = std::move(names);
+    for (const auto& variable : *variables) {
+      if (names.size() == kMaxItems) break;
+      names[variable.key().substr(0, kMaxText)] = kMasked;
+    }
+    copy[key] = std::move(names);
   }
   return copy;
 }
 
 // ---- the file -----------------------------------------------------------------
 
+namespace {
+
+// A name is made up by people, and is no path.
+std::string as_file_name(const std::string& name) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  constexpr std::size_t kLongest = 100;
+  std::string text;
+  for (char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '_';
+    if (plain)
+      text.push_back(c);
+    else
+      text.append("%").append(1, kDigits[byte >> 4U]).append(1, kDigits[byte & 0xfU]);
+  }
+  return text.size() <= kLongest ? text : sha256_hex(name);
+}
+
+// /x/audit.jsonl, ann: /x/audit.ann.jsonl
+std::string path_for(const std::string& file, const std::string& principal) {
+  // Who comes by the local socket is the person, or root.
+  if (principal.empty() || principal.starts_with("uid:")) return file;
+  const std::size_t name = file.rfind('/') + 1;  // 0 if there is none
+  const std::size_t dot = file.rfind('.');
+  const std::size_t at = dot == file.npos || dot <= name ? file.size() : dot;
+  return file.substr(0, at) + "." + as_file_name(principal) + file.substr(at);
+}
+
+// What a client may make as long as it likes, besides what was cut already.
+void cut(json::object& event) {
+  for (auto& member : event) {
+    const bool was_cut = member.key() == "arguments" || member.key() == "message";
+    const json::string* text = member.value().if_string();
+    if (text == nullptr || text->size() <= (was_cut ? 2 * kMaxArguments : kMaxText)) continue;
+    member.value() =
+        repair_utf8(text->subview(0, kMaxText)) + "… (" + std::to_string(text->size()) + " bytes)";
+  }
+}
+
+}  // namespace
+
 Result<Audit> Audit::open(AuditSettings settings, Mask mask) {
   Audit audit;
   audit.settings_ = std::move(settings);
   audit.mask_ = std::move(mask);
-  if (!audit.settings_.file.empty()) TRY(audit.reopen());
+  if (!audit.settings_.file.empty()) TRY(reopen(audit.trail_of("")));
   return audit;
 }
 
-Status Audit::reopen() {
+Audit::Trail& Audit::trail_of(const std::string& principal) {
+  const auto [at, is_new] = trails_.try_emplace(principal);
+  if (is_new) at->second.path = path_for(settings_.file, principal);
+  return at->second;
+}
+
+Status Audit::reopen(Trail& trail) {
+  trail.file = Fd();
   // Not through a symlink that somebody left there, and no FIFO that would hold us.
-  const int fd = ::open(settings_.file.c_str(),
-                        O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-  if (fd < 0) return fail("open " + settings_.file, errno);
-  file_ = Fd(fd);
+  Fd file(::open(trail.path.c_str(),
+                 O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+  if (!file) return fail("open " + trail.path, errno);
   struct stat about{};
-  if (::fstat(fd, &about) < 0 || !S_ISREG(about.st_mode))
-    return fail(settings_.file + " is no regular file");
-  size_ = static_cast<std::uint64_t>(about.st_size);
+  if (::fstat(file.get(), &about) < 0 || !S_ISREG(about.st_mode))
+    return fail(trail.path + " is no regular file");
+  trail.file = std::move(file);
+  trail.size = static_cast<std::uint64_t>(about.st_size);
   return {};
 }
 
-void Audit::rotate() {
+void Audit::rotate(Trail& trail) const {
   auto numbered = [&](unsigned number) {
-    return number == 0 ? settings_.file : settings_.file + "." + std::to_string(number);
+    return number == 0 ? trail.path : trail.path + "." + std::to_string(number);
   };
   // What is not there is not renamed; the oldest is written over.
   for (unsigned number = settings_.keep; number > 0; --number)
     (void)::rename(numbered(number - 1).c_str(), numbered(number).c_str());
-  if (settings_.keep == 0) (void)::unlink(settings_.file.c_str());
-  if (!reopen()) file_ = Fd();
+  if (settings_.keep == 0) (void)::unlink(trail.path.c_str());
+  trail.file = Fd();
+  trail.size = 0;
 }
 
 void Audit::write(json::object event) {
   if (settings_.file.empty()) return;
+  cut(event);
+  const json::value* principal = event.if_contains("principal");
+  const bool named = principal != nullptr && principal->is_string();
+  Trail& trail = trail_of(named ? std::string(principal->get_string()) : std::string());
   json::object whole{{"time", now()}};
   for (auto& member : event) whole[member.key()] = std::move(member.value());
   const std::string line = json::serialize(whole) + "\n";
-  if (size_ > 0 && size_ + line.size() > settings_.max_bytes) rotate();
-  const bool written = file_ && retry([&] {
-                                  return ::write(file_.get(), line.data(), line.size());
-                                }) == static_cast<ssize_t>(line.size());
+  if (!trail.file) (void)reopen(trail);  // then it is lost
+  if (trail.size > 0 && trail.size + line.size() > settings_.max_bytes) {
+    rotate(trail);
+    (void)reopen(trail);
+  }
+  const bool written = trail.file && retry([&] {
+                                       return ::write(trail.file.get(), line.data(), line.size());
+                                     }) == static_cast<ssize_t>(line.size());
   if (written)
-    size_ += line.size();
+    trail.size += line.size();
   else
     ++lost_;
 }

@@ -1,10 +1,14 @@
 // Audit: what was asked, decided and done, as JSON lines in a file that is rotated by size.
 // It is kept for people who ask later what a model did, so it must not become the place
 // where secrets are found: long values are cut, and what looks like a secret is masked.
+//
+// Every principal has a file of its own, FILE with its name before the ending: what one asks
+// for in any number pushes only its own lines out. `sort audit*.jsonl` is the whole story.
 #pragma once
 
 #include <boost/json.hpp>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,9 +19,9 @@
 namespace belljar::server {
 
 struct AuditSettings {
-  std::string file;  // empty: nothing is written
-  std::uint64_t max_bytes = std::uint64_t{16} << 20;
-  unsigned keep = 4;  // older files, FILE.1 and so on
+  std::string file;                                   // empty: nothing is written
+  std::uint64_t max_bytes = std::uint64_t{16} << 20;  // of each
+  unsigned keep = 4;                                  // older files, FILE.1 and so on
 };
 
 // Takes secrets out of text.
@@ -30,7 +34,8 @@ class Mask {
   boost::json::value arguments(const boost::json::value& value) const;
 
  private:
-  boost::json::value masked(const boost::json::value& value, int depth) const;
+  // `room`: how many bytes are still shown. To look through what is not takes time.
+  boost::json::value masked(const boost::json::value& value, int depth, std::size_t& room) const;
   std::vector<std::string> values_;
 };
 
@@ -40,19 +45,25 @@ class Audit {
   Audit() = default;
   static Result<Audit> open(AuditSettings settings, Mask mask);
 
-  // `event` gets the time. What cannot be written is lost, and counted.
+  // `event` gets the time, and goes where its `principal` has its lines. What cannot be
+  // written is lost, and counted.
   void write(boost::json::object event);
   const Mask& mask() const { return mask_; }
   std::uint64_t lost() const { return lost_; }
 
  private:
-  Status reopen();
-  void rotate();
+  struct Trail {
+    std::string path;
+    Fd file;
+    std::uint64_t size = 0;
+  };
+  static Status reopen(Trail& trail);
+  void rotate(Trail& trail) const;
+  Trail& trail_of(const std::string& principal);
 
   AuditSettings settings_;
   Mask mask_;
-  Fd file_;
-  std::uint64_t size_ = 0;
+  std::map<std::string, Trail> trails_;  // by principal, which the operator has named
   std::uint64_t lost_ = 0;
 };
 

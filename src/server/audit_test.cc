@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <set>
 
 #include "base/file.h"
 #include "support/folder.h"
@@ -99,6 +100,57 @@ TEST(Audit, lines_are_private_and_rotated_by_size) {
   EXPECT_TRUE(std::filesystem::exists(file + ".2"));
   EXPECT_FALSE(std::filesystem::exists(file + ".3"));
   EXPECT_EQ(audit->lost(), 0U);
+}
+
+TEST(Audit, one_principal_pushes_only_its_own_lines_out) {
+  const belljar::testing::Folder folder;
+  const std::string file = folder.path() + "/audit.jsonl";
+  Result<Audit> audit = Audit::open({.file = file, .max_bytes = 300, .keep = 2}, Mask());
+  ASSERT_TRUE(audit);
+  audit->write({{"event", "call"}, {"principal", "ann"}, {"number", -1}});
+  for (int i = 0; i < 100; ++i)
+    audit->write({{"event", "call"}, {"principal", "bob"}, {"number", i}});
+  EXPECT_THAT(*read_text(folder.path() + "/audit.ann.jsonl"), HasSubstr("\"number\":-1"));
+  EXPECT_THAT(*read_text(folder.path() + "/audit.bob.jsonl"), HasSubstr("\"number\":99"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() + "/audit.bob.jsonl.2"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/audit.ann.jsonl.1"));
+  EXPECT_EQ(audit->lost(), 0U);
+}
+
+TEST(Audit, a_principals_name_is_no_path) {
+  const belljar::testing::Folder folder;
+  std::filesystem::create_directory(folder.path() + "/in");
+  Result<Audit> audit = Audit::open({.file = folder.path() + "/in/trail"}, Mask());
+  ASSERT_TRUE(audit);
+  for (const std::string& name : {std::string("../x"), std::string("a/../../y"), std::string("."),
+                                  std::string(5000, 'n'), std::string("uid:0")})
+    audit->write({{"event", "call"}, {"principal", name}});
+  EXPECT_EQ(audit->lost(), 0U);
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path() + "/in"))
+    names.insert(entry.path().filename());
+  EXPECT_EQ(names.size(), 5U);  // the person's own, and four
+  EXPECT_TRUE(names.contains("trail") && names.contains("trail.%2E%2E%2Fx"));
+  EXPECT_THAT(*read_text(folder.path() + "/in/trail"), HasSubstr("uid:0"));
+}
+
+TEST(Audit, a_line_has_a_length) {
+  const belljar::testing::Folder folder;
+  const std::string file = folder.path() + "/audit.jsonl";
+  Result<Audit> audit = Audit::open({.file = file}, Mask());
+  ASSERT_TRUE(audit);
+  json::object arguments;
+  for (int i = 0; i < 90; ++i) arguments["key" + std::to_string(i)] = std::string(2000, 'x');
+  const json::value masked = audit->mask().arguments(arguments);
+  EXPECT_LT(json::serialize(masked).size(), 17U << 10);
+  const std::string longest(1 << 20, 'y');
+  audit->write({{"event", "call"},
+                {"session", longest},
+                {"agent", longest},
+                {"message", longest},
+                {"arguments", masked}});
+  EXPECT_LT(read_text(file)->size(), 32U << 10);
+  EXPECT_THAT(*read_text(file), HasSubstr("1048576 bytes"));
 }
 
 TEST(Audit, a_symlink_or_a_fifo_is_refused) {

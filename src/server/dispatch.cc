@@ -78,6 +78,11 @@ bool Dispatcher::may_use(const std::string& session, const std::string& principa
   return owner != owners_.end() && owner->second == principal;
 }
 
+std::string Dispatcher::owner_of(const std::string& session) const {
+  const auto owner = owners_.find(session);
+  return owner != owners_.end() ? owner->second : std::string();
+}
+
 Status Dispatcher::claim(const std::string& session, const std::string& principal) {
   if (may_use(session, principal)) return {};
   if (owners_.contains(session)) return fail("there is no such session");

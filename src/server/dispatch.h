@@ -100,6 +100,8 @@ class Dispatcher {
   // the same as for one that is not there, if it is another's.
   Status claim(const std::string& session, const std::string& principal);
   bool may_use(const std::string& session, const std::string& principal) const;
+  // Empty: nobody's, or that of the person who started us.
+  std::string owner_of(const std::string& session) const;
   Result<std::string> open(const std::string& principal, const std::string& id = {},
                            std::optional<Policy> policy = {});
   Status close(const std::string& session, const std::string& principal);

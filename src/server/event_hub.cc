@@ -1,10 +1,16 @@
 #include "server/event_hub.h"
 
+#include <algorithm>
 #include <boost/json.hpp>
 
 namespace belljar::server {
 
 std::shared_ptr<EventStream> EventHub::subscribe(Filter filter) {
+  std::erase_if(listeners_, [](const Listener& each) { return each.stream->ended(); });
+  const auto mine = std::ranges::count_if(listeners_, [&](const Listener& each) {
+    return each.filter.principal.name == filter.principal.name;
+  });
+  if (static_cast<std::size_t>(mine) >= kMaxEventStreams) return nullptr;
   auto stream = std::make_shared<EventStream>(loop_, EventStream::Overflow::ends_stream);
   stream->send("hello", {{"number", number_}});
   listeners_.push_back({.filter = std::move(filter), .stream = stream});
@@ -25,6 +31,11 @@ void EventHub::publish(std::string_view type, const std::string& session,
     if (!filter.types.empty() && !filter.types.contains(std::string(type))) continue;
     listener.stream->send(type, data);
   }
+}
+
+void EventHub::close(const std::string& name) {
+  for (const Listener& listener : listeners_)
+    if (listener.filter.principal.name == name) listener.stream->finish();
 }
 
 void EventHub::close() {

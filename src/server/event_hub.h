@@ -13,6 +13,9 @@
 
 namespace belljar::server {
 
+// Each has a queue and a connection, and lasts.
+inline constexpr std::size_t kMaxEventStreams = 32;  // of one token
+
 class EventHub {
  public:
   EventHub(Loop& loop, const SessionBook& book) : loop_(loop), book_(book) {}
@@ -22,12 +25,15 @@ class EventHub {
     std::string session;          // empty: all that it sees
     std::set<std::string> types;  // empty: all
   };
+  // nullptr: this principal has as many as it may.
   std::shared_ptr<EventStream> subscribe(Filter filter);
   // The book must still know the session.
   void publish(std::string_view type, const std::string& session, boost::json::object data);
   bool is_heard() const { return !listeners_.empty(); }
   std::size_t listeners() const { return listeners_.size(); }
   void close();
+  // Of one principal.
+  void close(const std::string& name);
 
  private:
   struct Listener {

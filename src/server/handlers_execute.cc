@@ -172,6 +172,7 @@ Async<Response> execute(App& app, const Request& request, const SessionEntry& en
   if (!asked.streamed) co_return co_await finish(std::move(running), std::move(call));
   auto stream = std::make_shared<EventStream>(app.loop(), EventStream::Overflow::loses_event);
   running->stream = stream;
+  app.watch_stream(principal_of(request), stream);
   call.on_approval = [stream](const Approval& approval) {
     stream->send("agentic_tool_approval_required", approval.to_json());
   };
@@ -183,7 +184,7 @@ Async<Response> execute(App& app, const Request& request, const SessionEntry& en
 }
 
 Async<Response> execute_in_session(App& app, Request request, std::string tool) {
-  std::expected<const SessionEntry*, Response> entry = app.use_session(request);
+  std::expected<const SessionEntry*, Response> entry = co_await app.use_session(request);
   if (!entry) co_return std::move(entry.error());
   std::expected<Asked, Response> asked = read_call(request, tool);
   if (!asked) co_return std::move(asked.error());

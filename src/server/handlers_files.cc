@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <charconv>
+#include <variant>
 
 #include "server/handlers.h"
 #include "server/session_files.h"
@@ -35,12 +36,6 @@ Fault fault_of(tools::Kind kind) {
 
 Response refuse_failure(const tools::Failure& failure) {
   return refuse(fault_of(failure.kind), failure);
-}
-
-// What is to be done is done beside the loop: a guest can make a folder of a million names.
-template <class Work>
-Async<std::invoke_result_t<Work>> beside(App& app, Work work) {
-  return app.engine().aside().run(app.loop(), std::move(work));
 }
 
 // The file name of a Content-Disposition: RFC 8187, everything but the plainest escaped.
@@ -125,56 +120,57 @@ Response download(const Request& request, tools::OpenFile file) {
   return response;
 }
 
-// The session's view, while it is known to be the client's.
-std::expected<session::SessionView, Response> view_for(App& app, const Request& request) {
-  std::expected<const SessionEntry*, Response> entry = app.use_session(request);
-  if (!entry) return std::unexpected(std::move(entry.error()));
-  Result<session::SessionView> view = app.engine().view((*entry)->id);
-  if (!view) return std::unexpected(refuse(kSessionFailed, view.error()));
-  return std::move(*view);
+// What is to be done is done beside the loop: a guest can make a folder of a million names, and
+// to find out what it sees may take a search for them.
+template <class Act, class Value = std::invoke_result_t<Act, const tools::Workspace&>::value_type>
+Async<std::expected<Value, Response>> in_files(App& app, const Request& request, Act act) {
+  using Done = std::expected<Value, Response>;
+  std::expected<const SessionEntry*, Response> entry = co_await app.use_session(request);
+  if (!entry) co_return std::unexpected(std::move(entry.error()));
+  Result<session::Look> look = app.engine().look((*entry)->id);
+  if (!look) co_return std::unexpected(refuse(kSessionFailed, look.error()));
+  auto work = [look = std::move(*look), act = std::move(act)]() -> Done {
+    const Result<session::SessionView> view = look();
+    if (!view) return std::unexpected(refuse(kSessionFailed, view.error()));
+    const tools::Result<tools::Workspace> files = files_of(*view);
+    if (!files) return std::unexpected(refuse_failure(files.error()));
+    tools::Result<Value> done = act(*files);
+    if (!done) return std::unexpected(refuse_failure(done.error()));
+    return std::move(*done);
+  };
+  std::string owner = principal_of(request).name;
+  co_return co_await app.engine().aside().run(app.loop(), std::move(owner), std::move(work));
 }
 
 }  // namespace
 
 Async<Response> list_files(App& app, Request request) {
-  std::expected<session::SessionView, Response> view = view_for(app, request);
-  if (!view) co_return std::move(view.error());
   const std::string path = query_value(request.query, "path").value_or("");
-  auto work = [view = std::move(*view), path]() -> tools::Result<json::object> {
-    const tools::Workspace files = TRY(files_of(view));
-    return list_folder(files, path);
-  };
-  const tools::Result<json::object> listed = co_await beside(app, std::move(work));
-  if (!listed) co_return refuse_failure(listed.error());
+  auto list = [path](const tools::Workspace& files) { return list_folder(files, path); };
+  std::expected<json::object, Response> listed = co_await in_files(app, request, std::move(list));
+  if (!listed) co_return std::move(listed.error());
   co_return answer_json(*listed);
 }
 
 Async<Response> download_file(App& app, Request request) {
-  std::expected<session::SessionView, Response> view = view_for(app, request);
-  if (!view) co_return std::move(view.error());
-  const std::string path = parameter(request, "path");
-  using Opened = tools::Result<std::shared_ptr<tools::OpenFile>>;
-  auto work = [view = std::move(*view), path]() -> Opened {
-    const tools::Workspace files = TRY(files_of(view));
-    return std::make_shared<tools::OpenFile>(TRY(files.open_file("download", path)));
+  auto open = [path = parameter(request, "path")](const tools::Workspace& files) {
+    return files.open_file("download", path);
   };
-  const Opened opened = co_await beside(app, std::move(work));
-  if (!opened) co_return refuse_failure(opened.error());
-  co_return download(request, std::move(**opened));
+  std::expected<tools::OpenFile, Response> opened =
+      co_await in_files(app, request, std::move(open));
+  if (!opened) co_return std::move(opened.error());
+  co_return download(request, std::move(*opened));
 }
 
 Async<Response> upload_file(App& app, Request request) {
-  std::expected<session::SessionView, Response> view = view_for(app, request);
-  if (!view) co_return std::move(view.error());
   const std::string session = parameter(request, "id");
   tools::WriteCall call{.path = parameter(request, "path"), .content = std::move(request.body)};
-  auto work = [view = std::move(*view),
-               call = std::move(call)]() -> tools::Result<tools::WriteResult> {
-    const tools::Workspace files = TRY(files_of(view));
+  auto write = [call = std::move(call)](const tools::Workspace& files) {
     return tools::write(files, call);
   };
-  const tools::Result<tools::WriteResult> written = co_await beside(app, std::move(work));
-  if (!written) co_return refuse_failure(written.error());
+  std::expected<tools::WriteResult, Response> written =
+      co_await in_files(app, request, std::move(write));
+  if (!written) co_return std::move(written.error());
   json::object answer;
   answer["path"] = written->path;
   answer["bytes"] = written->bytes;
@@ -184,15 +180,14 @@ Async<Response> upload_file(App& app, Request request) {
 }
 
 Async<Response> delete_file(App& app, Request request) {
-  std::expected<session::SessionView, Response> view = view_for(app, request);
-  if (!view) co_return std::move(view.error());
-  const std::string path = parameter(request, "path");
-  auto work = [view = std::move(*view), path]() -> tools::Status {
-    const tools::Workspace files = TRY(files_of(view));
-    return remove_entry(files, path);
+  auto remove = [path = parameter(request, "path")](
+                    const tools::Workspace& files) -> tools::Result<std::monostate> {
+    TRY(remove_entry(files, path));
+    return std::monostate();
   };
-  const tools::Status removed = co_await beside(app, std::move(work));
-  if (!removed) co_return refuse_failure(removed.error());
+  std::expected<std::monostate, Response> removed =
+      co_await in_files(app, request, std::move(remove));
+  if (!removed) co_return std::move(removed.error());
   Response done;
   done.status = 204;
   co_return done;

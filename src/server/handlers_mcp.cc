@@ -57,6 +57,8 @@ Async<Response> serve_mcp(App& app, Request request) {
   for (auto& [name, value] : request.headers) asked.headers[name] = value;
   asked.body = std::move(request.body);
   asked.principal = principal_of(request).name;
+  // What only listens is no request that runs: of those there are as many as sessions.
+  if (request.method == "POST") asked.place = request.admitted;
   const auto front = std::make_shared<Front>(app.loop(), request.gone);
   // Then the endpoint says nothing any more, and nobody would hear it.
   const Cancel::Hearing hearing(

@@ -79,21 +79,24 @@ Async<Response> create_session(App& app, Request request) {
   if (!granted) co_return std::move(granted.error());
   std::expected<const SessionEntry*, Response> made = app.open_session(std::move(entry));
   if (!made) co_return std::move(made.error());
-  const Status linked = link_skills(app, **made);
+  const json::object answer = to_json(**made, {});
+  const std::string name = (*made)->id;
+  const Status linked = co_await link_skills(app, **made);
+  if (app.has_ended()) co_return refuse(kUnavailable, "the server has stopped");
   if (!linked) {
-    app.close_session(std::string((*made)->id));
+    app.close_session(name);
     co_return refuse(kSessionFailed, linked.error());
   }
-  const json::object answer = to_json(**made, {});
   co_return answer_json(answer, 201);
 }
 
 Async<Response> get_session(App& app, Request request) {
-  std::expected<const SessionEntry*, Response> entry = app.use_session(request);
+  std::expected<const SessionEntry*, Response> entry = co_await app.use_session(request);
   if (!entry) co_return std::move(entry.error());
   const std::vector<SessionInfo> infos = app.engine().list();
   json::object answer = to_json(**entry, infos);
-  Result<session::SessionView> view = app.engine().view((*entry)->id);
+  const std::string id = (*entry)->id;
+  Result<session::SessionView> view = co_await app.engine().view(id, principal_of(request).name);
   answer["plan"] = nullptr;
   if (view) answer["plan"] = std::move(view->plan);
   co_return answer_json(answer);
@@ -114,7 +117,7 @@ Async<Response> delete_session(App& app, Request request) {
 }
 
 Async<Response> reset_session(App& app, Request request) {
-  std::expected<const SessionEntry*, Response> entry = app.use_session(request);
+  std::expected<const SessionEntry*, Response> entry = co_await app.use_session(request);
   if (!entry) co_return std::move(entry.error());
   const std::string id = (*entry)->id;
   const Status done = co_await app.engine().reset(id);
@@ -123,7 +126,7 @@ Async<Response> reset_session(App& app, Request request) {
 }
 
 Async<Response> interrupt_session(App& app, Request request) {
-  std::expected<const SessionEntry*, Response> entry = app.use_session(request);
+  std::expected<const SessionEntry*, Response> entry = co_await app.use_session(request);
   if (!entry) co_return std::move(entry.error());
   const std::string id = (*entry)->id;
   (void)app.engine().interrupt(id);  // it is there
@@ -131,7 +134,7 @@ Async<Response> interrupt_session(App& app, Request request) {
 }
 
 Async<Response> make_dispatch_address(App& app, Request request) {
-  std::expected<const SessionEntry*, Response> entry = app.use_session(request);
+  std::expected<const SessionEntry*, Response> entry = co_await app.use_session(request);
   if (!entry) co_return std::move(entry.error());
   const std::string id = (*entry)->id;
   const Result<std::string> token = app.tokens().add_dispatch(principal_of(request).name, id);

@@ -47,7 +47,8 @@ Async<Response> take_upload(App& app, Request request, std::string id) {
   auto read = [body = std::move(request.body), content_type = *type]() -> Read {
     return std::make_shared<const SkillFiles>(TRY(read_upload(body, content_type)));
   };
-  const Read files = co_await app.engine().aside().run(app.loop(), std::move(read));
+  const Read files =
+      co_await app.engine().aside().run(app.loop(), principal.name, std::move(read));
   if (!files) co_return refuse(kBadRequest, files.error());
   if (app.has_ended()) co_return refuse(kUnavailable, "the server is stopping");
   known = known_skill(app, principal, id, (*files)->name);  // it may have been removed meanwhile
@@ -57,7 +58,8 @@ Async<Response> take_upload(App& app, Request request, std::string id) {
   auto write = [folder = place->folder, skill = *files]() -> Status {
     return SkillStore::write_version(folder, *skill);
   };
-  const Status written = co_await app.engine().aside().run(app.loop(), std::move(write));
+  const Status written = 
+      co_await app.engine().aside().run(app.loop(), principal.name, std::move(write));
   if (!written) co_return refuse(kInternal, written.error());
   const Result<const Skill*> made = app.skills().add(*place, **files, principal);
   if (!made) co_return refuse(kInternal, made.error());

@@ -40,9 +40,12 @@ Async<Response> get_events(App& app, Request request) {
     types.erase(0, type.size() + 1);
     filter.types.insert(type);
   }
+  std::shared_ptr<EventStream> stream = app.events().subscribe(std::move(filter));
+  if (stream == nullptr)
+    co_return refuse(kTooMany, "this token has too many event streams open", "close one");
   Response response;
   response.headers = {{"Content-Type", "text/event-stream"}};
-  response.body = app.events().subscribe(std::move(filter));
+  response.body = std::move(stream);
   co_return response;
 }
 

@@ -26,9 +26,7 @@ json::array tools_of(const tools::Facts& facts) {
   return list;
 }
 
-Response answer_tools(const Result<session::SessionView>& view, const SessionEntry& entry = {}) {
-  if (!view) return refuse(kSessionFailed, view.error());
-  tools::Facts facts = facts_of(*view);
+Response answer_tools(tools::Facts facts, const SessionEntry& entry = {}) {
   for (const auto& [name, skill] : entry.skills)
     facts.skills.push_back({.path = "skills/" + name, .about = skill.description});
   json::object answer;
@@ -124,36 +122,39 @@ Async<void> work_off(std::shared_ptr<App> app, std::shared_ptr<Continuations::Jo
 }
 
 // The session of the address; the first call makes it, under the operator's policy.
-std::expected<const SessionEntry*, Response> dispatch_session(App& app, const Request& request) {
+Async<std::expected<const SessionEntry*, Response>> dispatch_session(App& app,
+                                                                     const Request& request) {
   const std::string& id = parameter(request, "session");
   const Principal& principal = principal_of(request);
-  if (app.book().find(id, principal) != nullptr) return app.use_session(id, principal);
+  if (app.book().find(id, principal) != nullptr) co_return co_await app.use_session(id, principal);
   if (!principal.session.empty() || app.book().find_any(id) != nullptr)
-    return std::unexpected(refuse(kNotFound, "there is no such session"));
+    co_return std::unexpected(refuse(kNotFound, "there is no such session"));
   SessionEntry entry;
   entry.id = id;
   entry.owner = principal.name;
   entry.policy = app.setup().loaded.policy;
   entry.profile = entry.policy.profile;
-  return app.open_session(std::move(entry));
+  co_return app.open_session(std::move(entry));
 }
 
 }  // namespace
 
-Async<Response> list_tools(App& app, Request) {
-  const Result<session::SessionView> view = app.engine().view();
-  co_return answer_tools(view);
-}
+Async<Response> list_tools(App& app, Request) { co_return answer_tools(app.facts()); }
 
 Async<Response> list_session_tools(App& app, Request request) {
-  std::expected<const SessionEntry*, Response> entry = app.use_session(request);
+  std::expected<const SessionEntry*, Response> entry = co_await app.use_session(request);
   if (!entry) co_return std::move(entry.error());
-  const Result<session::SessionView> view = app.engine().view((*entry)->id);
-  co_return answer_tools(view, **entry);
+  const std::string id = (*entry)->id;
+  const Result<session::SessionView> view =
+      co_await app.engine().view(id, principal_of(request).name);
+  if (!view) co_return refuse(kSessionFailed, view.error());
+  const SessionEntry* still = app.book().find(id, principal_of(request));
+  if (still == nullptr) co_return refuse(kNotFound, "there is no such session");
+  co_return answer_tools(facts_of(*view), *still);
 }
 
 Async<Response> call_session_tool(App& app, Request request) {
-  std::expected<const SessionEntry*, Response> entry = app.use_session(request);
+  std::expected<const SessionEntry*, Response> entry = co_await app.use_session(request);
   if (!entry) co_return std::move(entry.error());
   std::expected<json::object, Response> body = json_body(request);
   if (!body) co_return std::move(body.error());
@@ -226,7 +227,8 @@ Async<Response> decide_approval(App& app, Request request) {
 // Always 200 with `content`, in time: with anything else the model would hear nothing.
 Async<Response> dispatch(App& app, Request request) {
   const Clock::time_point until = Clock::now() + app.setup().loaded.server.dispatch_wait;
-  const std::expected<const SessionEntry*, Response> entry = dispatch_session(app, request);
+  const std::expected<const SessionEntry*, Response> entry =
+      co_await dispatch_session(app, request);
   if (!entry) co_return content("error: this session cannot be used now");
   const std::string session = (*entry)->id;
   Dispatched asked = read_dispatch(request.body);

@@ -7,7 +7,9 @@
 namespace belljar::server {
 namespace {
 
-constexpr std::size_t kMaxSessions = 1000;
+// Clients seldom say that they have gone. One that was not heard of for so long makes room for
+// the next of its principal.
+constexpr std::chrono::minutes kUnused{5};
 
 }  // namespace
 
@@ -16,7 +18,10 @@ constexpr std::size_t kMaxSessions = 1000;
 // One request, alone.
 class McpHttp::Once {
  public:
-  Once(McpHttp& owner, McpHttpAnswer answer) : owner_(owner), answer_(std::move(answer)) {}
+  Once(McpHttp& owner, McpHttpAnswer answer, std::shared_ptr<const void> place)
+      : owner_(owner), answer_(std::move(answer)), place_(std::move(place)) {}
+
+  const std::string& principal() const { return peer_->principal(); }
 
   void run(std::string principal, McpRequest message) {
     peer_ = McpPeer::make(owner_.service_, std::move(principal),
@@ -24,6 +29,13 @@ class McpHttp::Once {
     peer_->require_stateless();
     hearing_ = std::make_unique<Cancel::Hearing>(answer_.gone, [this] { leave(); });
     peer_->receive(std::move(message));
+  }
+
+  // There is nobody to answer to any more.
+  void end(int status, const std::string& why) {
+    if (begun_) answer_.end();
+    if (!begun_) refuse(answer_, status, why);
+    leave();
   }
 
   // Takes this object away, in a moment: whoever called may still be in it.
@@ -50,6 +62,7 @@ class McpHttp::Once {
 
   McpHttp& owner_;
   McpHttpAnswer answer_;
+  std::shared_ptr<const void> place_;
   std::shared_ptr<McpPeer> peer_;
   std::unique_ptr<Cancel::Hearing> hearing_;
   bool begun_ = false;
@@ -62,7 +75,15 @@ McpHttp::~McpHttp() { close(); }
 void McpHttp::close() {
   sessions_.clear();
   const auto all = once_;
-  for (const auto& [raw, once] : all) once->leave();
+  for (const auto& [raw, once] : all) once->end(503, "the server is stopping");
+}
+
+void McpHttp::close(const std::string& principal) {
+  std::erase_if(sessions_,
+                [&](const auto& entry) { return entry.second->principal() == principal; });
+  const auto all = once_;
+  for (const auto& [raw, once] : all)
+    if (once->principal() == principal) once->end(401, "this token is not known any more");
 }
 
 void McpHttp::handle(McpHttpRequest request, McpHttpAnswer answer) {
@@ -99,6 +120,37 @@ void McpHttp::forget_idle() {
   std::erase_if(sessions_, [](const auto& entry) { return entry.second->idle(); });
 }
 
+bool McpHttp::make_room(const std::string& principal) {
+  std::size_t mine = 0;
+  auto longest = sessions_.end();
+  for (auto at = sessions_.begin(); at != sessions_.end(); ++at) {
+    const McpHttpSession& session = *at->second;
+    if (session.principal() != principal) continue;
+    ++mine;
+    if (session.unused_for() < kUnused) continue;
+    if (longest == sessions_.end() || session.unused_for() > longest->second->unused_for())
+      longest = at;
+  }
+  const bool full = mine >= kMaxMcpSessionsOfOne || sessions_.size() >= kMaxMcpSessions;
+  if (full && longest == sessions_.end()) return false;
+  if (full) sessions_.erase(longest);
+  return true;
+}
+
+void McpHttp::begin_session(McpHttpRequest& request, McpMessage message, McpHttpAnswer answer) {
+  if (!make_room(request.principal)) {
+    const McpError error{mcp_code::invalid_request, "there are too many sessions: DELETE one", {}};
+    McpHttpHeaders headers = json_headers();
+    headers.emplace_back("Retry-After", "60");
+    answer.whole(429, std::move(headers), response_text(nullptr, std::unexpected(error)));
+    return;
+  }
+  const auto session =
+      std::make_shared<McpHttpSession>(service_, random_hex(16), request.principal);
+  sessions_[session->id()] = session;
+  session->post(std::move(message), std::move(answer), std::move(request.place));
+}
+
 void McpHttp::post(McpHttpRequest& request, McpHttpAnswer answer) {
   auto message = read_message(request.body);
   if (!message) return refuse(answer, 400, message.error().id, message.error().error);
@@ -107,14 +159,8 @@ void McpHttp::post(McpHttpRequest& request, McpHttpAnswer answer) {
   if (auto* asked = std::get_if<McpRequest>(&*message)) {
     if (says_stateless || is_stateless(*asked))
       return post_stateless(request, std::move(*asked), std::move(answer));
-    if (asked->method == "initialize" && header(request, "mcp-session-id") == nullptr) {
-      if (sessions_.size() >= kMaxSessions)
-        return refuse(answer, 503, "there are too many sessions");
-      const auto session =
-          std::make_shared<McpHttpSession>(service_, random_hex(16), request.principal);
-      sessions_[session->id()] = session;
-      return session->post(*std::move(message), std::move(answer));
-    }
+    if (asked->method == "initialize" && header(request, "mcp-session-id") == nullptr)
+      return begin_session(request, *std::move(message), std::move(answer));
   }
   const bool known =
       version == nullptr || std::ranges::find(kMcpVersions, *version) != std::end(kMcpVersions);
@@ -122,14 +168,16 @@ void McpHttp::post(McpHttpRequest& request, McpHttpAnswer answer) {
   // A notification of the stateless era belongs to nothing that we keep.
   if (says_stateless) return answer.whole(202, {}, "");
   const std::shared_ptr<McpHttpSession> session = find(request, answer);
-  if (session != nullptr) session->post(*std::move(message), std::move(answer));
+  if (session != nullptr)
+    session->post(*std::move(message), std::move(answer), std::move(request.place));
 }
 
-void McpHttp::post_stateless(const McpHttpRequest& request, McpRequest message,
-                             McpHttpAnswer answer) {
+void McpHttp::post_stateless(McpHttpRequest& request, McpRequest message, McpHttpAnswer answer) {
   if (const std::optional<McpError> wrong = disagreement(request, message))
     return refuse(answer, 400, message.id, *wrong);
-  const auto once = std::make_shared<Once>(*this, std::move(answer));
+  // Who only listens is counted by the service.
+  if (message.method == "subscriptions/listen") request.place.reset();
+  const auto once = std::make_shared<Once>(*this, std::move(answer), std::move(request.place));
   once_[once.get()] = once;
   once->run(request.principal, std::move(message));
 }

@@ -17,6 +17,9 @@
 
 namespace belljar::server {
 
+inline constexpr std::size_t kMaxMcpSessions = 1000;
+inline constexpr std::size_t kMaxMcpSessionsOfOne = 64;  // principal
+
 class McpHttp {
  public:
   explicit McpHttp(McpService& service) : service_(service) {}
@@ -27,15 +30,19 @@ class McpHttp {
   void handle(McpHttpRequest request, McpHttpAnswer answer);
   // Ends every stream: the server stops.
   void close();
+  // The same of one principal's, whose sessions end.
+  void close(const std::string& principal);
 
  private:
   class Once;
 
   void post(McpHttpRequest& request, McpHttpAnswer answer);
-  void post_stateless(const McpHttpRequest& request, McpRequest message, McpHttpAnswer answer);
+  void post_stateless(McpHttpRequest& request, McpRequest message, McpHttpAnswer answer);
+  void begin_session(McpHttpRequest& request, McpMessage message, McpHttpAnswer answer);
   void get(const McpHttpRequest& request, McpHttpAnswer answer);
   std::shared_ptr<McpHttpSession> find(const McpHttpRequest& request, const McpHttpAnswer& answer);
   void forget_idle();
+  bool make_room(const std::string& principal);
 
   McpService& service_;
   std::map<std::string, std::shared_ptr<McpHttpSession>> sessions_;

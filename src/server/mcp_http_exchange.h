@@ -19,6 +19,7 @@ struct McpHttpRequest {
   std::map<std::string, std::string, std::less<>> headers;  // names in lower case
   std::string body;
   std::string principal;
+  std::shared_ptr<const void> place = {};  // among the requests that run: held until it is answered
 };
 
 using McpHttpHeaders = std::vector<std::pair<std::string, std::string>>;

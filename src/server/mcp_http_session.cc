@@ -23,7 +23,8 @@ McpHttpSession::~McpHttpSession() {
   for (auto& [key, stream] : streams_) stream->detach();
 }
 
-void McpHttpSession::post(McpMessage message, McpHttpAnswer answer) {
+void McpHttpSession::post(McpMessage message, McpHttpAnswer answer,
+                          std::shared_ptr<const void> place) {
   used_ = Clock::now();
   const auto* request = std::get_if<McpRequest>(&message);
   if (request == nullptr) {
@@ -37,6 +38,7 @@ void McpHttpSession::post(McpMessage message, McpHttpAnswer answer) {
     return refuse(answer, 400, "a request with this id is under way");
   const auto stream = std::make_shared<McpHttpStream>(std::to_string(++made_));
   streams_[key] = stream;
+  stream->hold(std::move(place));
   attach(stream, std::move(answer));
   peer_->receive(std::move(message));
 }
@@ -59,6 +61,11 @@ void McpHttpSession::get(McpHttpAnswer answer, const std::string* last_event) {
 }
 
 bool McpHttpSession::idle() const { return !peer_->busy() && Clock::now() - used_ > kIdle; }
+
+Clock::duration McpHttpSession::unused_for() const {
+  if (peer_->busy() || general_->heard()) return {};
+  return Clock::now() - used_;
+}
 
 void McpHttpSession::attach(const Stream& stream, McpHttpAnswer answer) {
   const std::shared_ptr<Cancel> gone = answer.gone;

@@ -18,12 +18,14 @@ class McpHttpSession {
   McpHttpSession& operator=(const McpHttpSession&) = delete;
   ~McpHttpSession();
 
-  void post(McpMessage message, McpHttpAnswer answer);
+  void post(McpMessage message, McpHttpAnswer answer, std::shared_ptr<const void> place);
   void get(McpHttpAnswer answer, const std::string* last_event);
 
   const std::string& id() const { return id_; }
   const std::string& principal() const { return peer_->principal(); }
   bool idle() const;
+  // Nothing while something runs or somebody listens.
+  Clock::duration unused_for() const;
 
  private:
   using Stream = std::shared_ptr<McpHttpStream>;

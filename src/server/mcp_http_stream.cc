@@ -17,6 +17,7 @@ void McpHttpStream::send(const McpConnection::Send& message) {
   // The last message of a request, if it is the first as well, needs no stream.
   if (message.last && next_ == 0 && answer_ && !begun_) {
     ended_ = true;
+    place_.reset();
     const McpHttpAnswer answer = *std::exchange(answer_, std::nullopt);
     McpHttpHeaders headers = json_headers();
     headers.insert(headers.end(), headers_.begin(), headers_.end());
@@ -55,12 +56,14 @@ void McpHttpStream::begin() {
 
 void McpHttpStream::end() {
   ended_ = true;
+  place_.reset();
   detach();
 }
 
 void McpHttpStream::detach() {
-  if (answer_ && begun_) answer_->end();
-  answer_.reset();
+  const std::optional<McpHttpAnswer> answer = std::exchange(answer_, std::nullopt);
+  if (answer && begun_) answer->end();
+  if (answer && !begun_) refuse(*answer, 404, "the session has ended: initialize again");
 }
 
 void McpHttpStream::lost(const Cancel* gone) {

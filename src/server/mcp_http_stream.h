@@ -27,6 +27,9 @@ class McpHttpStream {
   void lost(const Cancel* gone);
 
   bool ended() const { return ended_; }
+  bool heard() const { return answer_.has_value(); }
+  // Until its end, whoever hears it then.
+  void hold(std::shared_ptr<const void> place) { place_ = std::move(place); }
   const std::string& id() const { return id_; }
 
  private:
@@ -36,6 +39,7 @@ class McpHttpStream {
 
   std::string id_;
   std::optional<McpHttpAnswer> answer_;
+  std::shared_ptr<const void> place_;
   McpHttpHeaders headers_;
   bool begun_ = false;
   bool ended_ = false;

@@ -15,6 +15,8 @@ struct OfferSettings {
   std::string where_to_go;  // what a person runs to approve a call
   // Whether who asks for a call may also say yes to it; nothing: everybody may.
   std::function<bool(const std::string& principal)> may_approve = {};
+  // What a session is like, where that is known; else it is found out when it is asked for.
+  std::optional<tools::Facts> facts = {};
 };
 
 class McpOffer : public McpProvider {

@@ -64,8 +64,11 @@ std::string mime_of(std::string_view path, bool is_text) {
   return is_text ? "text/plain" : "application/octet-stream";
 }
 
-tools::Result<std::string> read_file(const session::SessionView& view, const std::string& path) {
+tools::Result<std::string> read_file(const session::Look& look, const std::string& path) {
   using tools::Kind;
+  const Result<session::SessionView> seen = look();
+  if (!seen) return tools::refuse(Kind::failed, seen.error().message());
+  const session::SessionView& view = *seen;
   const tools::Workspace files = TRY(workspace_of(view));
   const tools::OpenFile file = TRY(files.open_file("read", path));
   // A link may lead to what the guest sees elsewhere; that is no file of the session's.
@@ -173,11 +176,11 @@ Async<std::optional<McpResult>> McpOffer::read(McpExchange& exchange, std::strin
   // By its path in the workdir; what is elsewhere is for the tools.
   if (path.empty() || path.starts_with('/') || (path + "/").find("../") != path.npos)
     co_return std::nullopt;
-  const Result<session::SessionView> view = dispatcher_.engine().view(asked->session);
-  if (!view) co_return std::nullopt;
-  auto look = [view = *view, path] { return read_file(view, path); };
+  Result<session::Look> look = dispatcher_.engine().look(asked->session);
+  if (!look) co_return std::nullopt;
+  auto work = [look = std::move(*look), path] { return read_file(look, path); };
   const tools::Result<std::string> bytes =
-      co_await dispatcher_.engine().aside().run(service_.loop(), look);
+      co_await dispatcher_.engine().aside().run(service_.loop(), principal, std::move(work));
   if (!bytes) co_return std::nullopt;
   co_return file_contents(uri, path, *bytes);
 }

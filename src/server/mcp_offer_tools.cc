@@ -111,11 +111,14 @@ McpOffer::McpOffer(McpService& service, Dispatcher& dispatcher, OfferSettings se
     : service_(service),
       dispatcher_(dispatcher),
       settings_(std::move(settings)),
+      facts_(settings_.facts),
       key_(random_hex(32)) {}
 
 const tools::Facts& McpOffer::facts() {
   if (facts_) return *facts_;
-  const Result<session::SessionView> view = dispatcher_.engine().view();
+  // Here and now: who does not know it beforehand has one client.
+  const Result<session::Look> look = dispatcher_.engine().look();
+  const Result<session::SessionView> view = look ? (*look)() : std::unexpected(look.error());
   facts_ = view ? facts_of(*view) : tools::Facts{};
   return *facts_;
 }

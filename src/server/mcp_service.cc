@@ -8,6 +8,10 @@ namespace {
 // Lists change when sessions come and go, which is told; until then they may be kept.
 constexpr int kListTtlMs = 60'000;
 constexpr std::size_t kMaxCompletions = 100;
+constexpr std::size_t kMaxSubscribed = 256;   // of one client
+constexpr std::size_t kMaxUri = 4096;         // of what is kept of it
+constexpr std::size_t kMaxListening = 32;     // of one principal
+constexpr std::size_t kMaxFilter = 64 << 10;  // of what one of them wants to hear
 
 McpResult named_list(std::string_view key, json::array items) {
   return json::object{{key, std::move(items)}};
@@ -175,9 +179,9 @@ Async<McpResult> McpService::complete(McpExchange& exchange) {
 
 McpResult McpService::subscribe(McpExchange& exchange) {
   const std::string uri = text_at(exchange.params(), "uri");
-  constexpr std::size_t kMaxSubscribed = 1000;
   std::set<std::string>& subscribed = exchange.peer()->subscribed;
   if (uri.empty()) return mcp_fail(mcp_code::invalid_params, "uri is missing");
+  if (uri.size() > kMaxUri) return mcp_fail(mcp_code::invalid_params, "uri is too long");
   if (exchange.method() == "resources/unsubscribe")
     subscribed.erase(uri);
   else if (subscribed.size() >= kMaxSubscribed)
@@ -190,6 +194,14 @@ McpResult McpService::subscribe(McpExchange& exchange) {
 Async<McpResult> McpService::listen(McpExchange& exchange) {
   const json::object* wanted = object_at(exchange.params(), "notifications");
   if (wanted == nullptr) co_return mcp_fail(mcp_code::invalid_params, "notifications is missing");
+  const std::string& principal = exchange.peer()->principal();
+  const auto listening = std::ranges::count_if(listening_, [&](const Listening* each) {
+    return each->exchange->peer()->principal() == principal;
+  });
+  if (static_cast<std::size_t>(listening) >= kMaxListening)
+    co_return mcp_fail(mcp_code::invalid_request, "there are too many that listen already");
+  if (json::serialize(*wanted).size() > kMaxFilter)
+    co_return mcp_fail(mcp_code::invalid_params, "notifications is too long");
   Listening mine{.exchange = &exchange, .filter = *wanted};
   json::object meta;
   meta[kSubscriptionKey] = exchange.id();

@@ -21,8 +21,10 @@ constexpr std::array<std::string_view, 19> kAllowed = {
     "deny_net_hosts", "hide",         "protect",        "max_memory_mb", "max_cpu_secs",
     "max_procs",      "max_open_fds", "max_file_sz_mb", "timeout"};
 
-// The tree behind each is searched whenever the session's plan is made.
-constexpr std::size_t kMaxPatterns = 4;
+// The tree behind each is searched whenever the session's plan is made: beside the loop, but
+// on a thread that others could use.
+constexpr std::size_t kMaxPatterns = 16;
+constexpr std::size_t kMaxValues = 256;  // of all lists; they are compared with the operator's
 
 Result<std::vector<std::string>> texts_of(std::string_view name, const json::value& value) {
   std::vector<std::string> texts;
@@ -41,7 +43,7 @@ Result<std::vector<std::string>> texts_of(std::string_view name, const json::val
 
 Result<Settings> read_wishes(const json::object& wishes, const Caller& caller) {
   Settings settings;
-  std::size_t patterns = 0;
+  std::size_t patterns = 0, values = 0;
   const Origin origin{.folder = caller.cwd, .home = caller.home};
   for (const auto& member : wishes) {
     const std::string name(member.key());
@@ -49,6 +51,8 @@ Result<Settings> read_wishes(const json::object& wishes, const Caller& caller) {
     if (key == nullptr || std::ranges::find(kAllowed, name) == kAllowed.end())
       return fail("policy: " + name + " cannot be asked for here");
     for (const std::string& text : TRY(texts_of(name, member.value()))) {
+      if (++values > kMaxValues)
+        return fail("policy: more than " + std::to_string(kMaxValues) + " values");
       const bool is_pattern = name == "hide" || name == "protect";
       if (is_pattern && text.find_first_of("*?[") != text.npos && ++patterns > kMaxPatterns)
         return fail("policy: more than " + std::to_string(kMaxPatterns) +

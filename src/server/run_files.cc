@@ -10,18 +10,20 @@ namespace belljar::server {
 Async<ToolAnswer> Dispatcher::run_file(ToolCall& call) {
   const Status there = engine_.ensure(call.session);
   if (!there) co_return tool_error("failed", there.error().message());
-  Result<session::SessionView> view = engine_.view(call.session);
-  if (!view) co_return tool_error("failed", view.error().message());
+  Result<session::Look> look = engine_.look(call.session);
+  if (!look) co_return tool_error("failed", look.error().message());
   const auto stop = std::make_shared<std::stop_source>();
   const Cancel::Hearing hearing(call.cancel, [stop] { stop->request_stop(); });
-  auto work = [view = *std::move(view), tool = call.tool, arguments = call.arguments,
+  auto work = [look = *std::move(look), tool = call.tool, arguments = call.arguments,
                token = stop->get_token()]() -> tools::Result<tools::FileAnswer> {
-    tools::Result<tools::Workspace> files = workspace_of(view);
+    const Result<session::SessionView> view = look();
+    if (!view) return tools::refuse(tools::Kind::failed, view.error().message());
+    tools::Result<tools::Workspace> files = workspace_of(*view);
     if (!files) return std::unexpected(files.error());
     return tools::call_file_tool(*files, tool, arguments, token);
   };
   const tools::Result<tools::FileAnswer> done =
-      co_await engine_.aside().run(loop_, std::move(work));
+      co_await engine_.aside().run(loop_, call.principal, std::move(work));
   if (!done) co_return tool_error(std::string(name(done.error().kind)), done.error().message());
   ToolAnswer answer;
   answer.text = done->text;

@@ -23,14 +23,15 @@ std::expected<void, Response> grant_skills(const App& app, const std::vector<std
   return {};
 }
 
-Status link_skills(App& app, const SessionEntry& entry) {
-  if (entry.skills.empty()) return {};
-  const session::SessionView view = TRY(app.engine().view(entry.id));
+namespace {
+
+Status link(const session::Look& look, const std::map<std::string, SessionSkill>& wanted) {
+  const session::SessionView view = TRY(look());
   const auto is_at = [&](const std::string& inside) {
     return std::ranges::find(view.roots, inside, &session::SessionRoot::inside);
   };
   const auto workdir = is_at(view.workdir);
-  for (const auto& [name, skill] : entry.skills) {
+  for (const auto& [name, skill] : wanted) {
     if (is_at(view.workdir + "/skills/" + name) != view.roots.end()) continue;
     if (workdir == view.roots.end()) return fail("there is no workdir to have skills in");
     const Fd top = TRY(open_path(workdir->outside.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -42,6 +43,17 @@ Status link_skills(App& app, const SessionEntry& entry) {
       return fail("make skills/" + name, errno);
   }
   return {};
+}
+
+}  // namespace
+
+Async<Status> link_skills(App& app, const SessionEntry& entry) {
+  if (entry.skills.empty()) co_return Status();
+  Result<session::Look> look = app.engine().look(entry.id);
+  if (!look) co_return std::unexpected(look.error());
+  std::string owner = entry.owner;
+  auto work = [look = std::move(*look), skills = entry.skills] { return link(look, skills); };
+  co_return co_await app.engine().aside().run(app.loop(), std::move(owner), std::move(work));
 }
 
 }  // namespace belljar::server

@@ -11,6 +11,6 @@ namespace belljar::server {
 std::expected<void, Response> grant_skills(const App& app, const std::vector<std::string>& wanted,
                                            const Principal& principal, SessionEntry& entry);
 // Links, where they are needed, in one that was made, before anything runs in it.
-Status link_skills(App& app, const SessionEntry& entry);
+Async<Status> link_skills(App& app, const SessionEntry& entry);
 
 }  // namespace belljar::server

@@ -171,11 +171,25 @@ void Tokens::remove_dispatch(const std::string& session) {
   std::erase_if(dispatch_, [&](const Entry& e) { return e.principal.session == session; });
 }
 
-void Tokens::replace(Tokens fresh) {
+bool Tokens::has_at_least(const Entry& entry) const {
+  return std::ranges::any_of(entries_, [&](const Entry& mine) {
+    const auto keeps = [&](Right right) { return mine.principal.may(right); };
+    return mine.principal.name == entry.principal.name && mine.hash == entry.hash &&
+           std::ranges::all_of(entry.principal.rights, keeps);
+  });
+}
+
+std::set<std::string> Tokens::replace(Tokens fresh) {
+  std::set<std::string> lost;
+  for (const Entry& before : entries_)
+    if (!fresh.has_at_least(before)) lost.insert(before.principal.name);
   entries_ = std::move(fresh.entries_);
   // An address is worth no more than the token that made it.
-  std::erase_if(dispatch_,
-                [&](const Entry& entry) { return !may(entry.principal.name, Right::dispatch); });
+  std::erase_if(dispatch_, [&](const Entry& entry) {
+    const std::string& owner = entry.principal.name;
+    return lost.contains(owner) || !may(owner, Right::dispatch);
+  });
+  return lost;
 }
 
 }  // namespace belljar::server

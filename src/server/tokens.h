@@ -50,14 +50,17 @@ class Tokens {
   Result<std::string> add_dispatch(const std::string& owner, const std::string& session);
   void remove_dispatch(const std::string& session);
   std::size_t size() const { return entries_.size(); }
-  // The tokens of another reading, with what was made here meanwhile.
-  void replace(Tokens fresh);
+  // The tokens of another reading, with what was made here meanwhile. Returns who has lost
+  // something by it: the names whose token is gone, is another, or may do less.
+  std::set<std::string> replace(Tokens fresh);
 
  private:
   struct Entry {
     std::string hash;
     Principal principal;
   };
+  bool has_at_least(const Entry& entry) const;
+
   std::vector<Entry> entries_;
   std::vector<Entry> dispatch_;
 };

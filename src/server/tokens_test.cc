@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 namespace belljar::server {
 namespace {
 
@@ -46,6 +48,24 @@ TEST(Tokens, a_dispatch_token_is_for_one_session_and_replaced) {
   EXPECT_FALSE(tokens->find(second)->may(Right::read));
   tokens->remove_dispatch("s");
   EXPECT_EQ(tokens->find(second), nullptr);
+}
+
+TEST(Tokens, who_has_lost_something_is_known) {
+  const std::string before =
+      "same run 0123456789abcdef\ngone run 1123456789abcdef\nother run 2123456789abcdef\n"
+      "less run,approve 3123456789abcdef\nmore read 4123456789abcdef\n";
+  const std::string after =
+      "same run 0123456789abcdef\nother run 2123456789abcdee\nless run 3123456789abcdef\n"
+      "more run 4123456789abcdef\nnew run 5123456789abcdef\n";
+  Result<Tokens> tokens = Tokens::parse(before, "f");
+  ASSERT_TRUE(tokens.has_value());
+  std::map<std::string, std::string> addresses;
+  for (const char* owner : {"same", "gone", "other", "less", "uid:1"})
+    addresses[owner] = *tokens->add_dispatch(owner, std::string("of ") + owner);
+  EXPECT_EQ(tokens->replace(*Tokens::parse(after, "f")),
+            (std::set<std::string>{"gone", "other", "less"}));
+  for (const auto& [owner, address] : addresses)
+    EXPECT_EQ(tokens->find(address) != nullptr, owner == "same" || owner == "uid:1") << owner;
 }
 
 TEST(Tokens, made_ones_differ) { EXPECT_NE(*make_token(), *make_token()); }

@@ -1,11 +1,21 @@
 // Aside: work on files that takes too long for the event loop, on threads of its own. A
 // guest can make a hundred thousand files, and nobody else shall wait for them.
+//
+// Nor for one who asks for much: work has an owner, owners take turns, and none of them has
+// all threads at once. What one owner asks for is begun in that order.
 #pragma once
 
 #include <boost/asio/post.hpp>
-#include <boost/asio/thread_pool.hpp>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "base/loop.h"
 
@@ -20,7 +30,7 @@ class Aside {
 
   // What `work` returns. It must not touch what the loop's own code uses meanwhile.
   template <class Work>
-  Async<std::invoke_result_t<Work>> run(Loop& loop, Work work) {
+  Async<std::invoke_result_t<Work>> run(Loop& loop, std::string owner, Work work) {
     using Value = std::invoke_result_t<Work>;
     struct State {
       explicit State(Loop& its_loop) : done(its_loop) {}
@@ -28,33 +38,44 @@ class Aside {
       std::optional<Value> value;
     };
     const auto state = std::make_shared<State>(loop);
-    begin([&loop, state = state, work = std::move(work)]() mutable {
+    auto job = [&loop, state = state, work = std::move(work)]() mutable {
       Value value = work();
       asio::post(loop, [state = std::move(state), value = std::move(value)]() mutable {
         state->value = std::move(value);
         state->done.raise();
       });
-    });
+    };
+    begin(std::move(job), std::move(owner));
     while (!state->value) co_await state->done.wait();
     co_return std::move(*state->value);
   }
 
   // Nobody waits for it; it is done when this object has gone.
-  template <class Work>
-  void begin(Work work) {
-    if (!threads_) threads_ = std::make_unique<asio::thread_pool>(kThreads);
-    asio::post(*threads_, std::move(work));
-  }
+  void begin(std::move_only_function<void()> work, std::string owner = {});
 
   // Waits for everything.
-  void finish() {
-    if (threads_) threads_->join();
-    threads_.reset();
-  }
+  void finish();
+
+  static constexpr std::size_t kThreads = 4;
+  static constexpr std::size_t kMostOfOne = 2;  // threads that one owner has at once
 
  private:
-  static constexpr std::size_t kThreads = 2;
-  std::unique_ptr<asio::thread_pool> threads_;  // from when they are needed
+  struct Queue {
+    std::deque<std::move_only_function<void()>> waiting;
+    std::size_t running = 0;
+  };
+  using Queues = std::map<std::string, Queue>;
+  Queues::iterator next();
+  void work();
+
+  std::mutex mutex_;  // of all below but the threads, which are the loop's to start and join
+  std::condition_variable news_;
+  Queues queues_;            // of those who have any
+  std::string last_;         // whose turn it was
+  std::size_t waiting_ = 0;  // pieces of work
+  std::size_t idle_ = 0;     // threads
+  bool finishing_ = false;
+  std::vector<std::thread> threads_;  // from when they are needed
 };
 
 }  // namespace belljar::session

@@ -43,20 +43,17 @@ Result<Fd> another(int fd) {
 AsyncJar::AsyncJar(Loop& loop, Asides asides, launcher::Started started)
     : loop_(loop),
       ending_(asides.ending),
-      plan_(std::move(started.plan)),
+      plan_(std::make_shared<const Plan>(std::move(started.plan))),
       jar_(std::move(started.jar)),
       watch_(
-          plan_.policy.limits,
+          plan_->policy.limits,
           [&aside = asides.watching](std::function<void()> work) { aside.begin(std::move(work)); }),
       control_(loop),
       pidfd_(loop),
       tick_(loop) {}
 
-Result<std::shared_ptr<AsyncJar>> AsyncJar::start(Loop& loop, Asides asides, const Policy& policy,
-                                                  const Caller& caller, Host& host,
-                                                  const launcher::Origin& origin) {
-  launcher::Started started = TRY(launcher::start(
-      policy, caller, host, nullptr, [](const Plan&) -> Status { return {}; }, {}, origin));
+Result<std::shared_ptr<AsyncJar>> AsyncJar::make(Loop& loop, Asides asides,
+                                                 launcher::Started started) {
   std::shared_ptr<AsyncJar> jar(new AsyncJar(loop, asides, std::move(started)));
   // A guest can keep init from reading, and nobody may wait for that.
   if (::fcntl(jar->jar_.control_fd(), F_SETFL, O_NONBLOCK) < 0) return fail("watch a jar", errno);
@@ -97,7 +94,7 @@ Async<Result<std::shared_ptr<Process>>> AsyncJar::fork(std::shared_ptr<Warm> war
   using Made = Result<std::shared_ptr<Process>>;
   const std::shared_ptr<AsyncJar> keep = shared_from_this();
   if (ended_) co_return Made(fail("the jar has ended"));
-  Result<Joining> joining = warm->begin_fork(jar_, plan_, control_fd, stdio_fds);
+  Result<Joining> joining = warm->begin_fork(jar_, *plan_, control_fd, stdio_fds);
   if (!joining) co_return std::unexpected(joining.error());
   Result<Fd> watched = another(joining->fd());
   if (!watched) co_return std::unexpected(watched.error());

@@ -65,10 +65,8 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
     Aside& watching;
     Aside& ending;
   };
-  // Blocks for the milliseconds that a launch takes.
-  static Result<std::shared_ptr<AsyncJar>> start(Loop& loop, Asides asides, const Policy& policy,
-                                                 const Caller& caller, Host& host,
-                                                 const launcher::Origin& origin = {});
+  static Result<std::shared_ptr<AsyncJar>> make(Loop& loop, Asides asides,
+                                                launcher::Started started);
   AsyncJar(const AsyncJar&) = delete;
   AsyncJar& operator=(const AsyncJar&) = delete;
   ~AsyncJar() = default;
@@ -107,7 +105,9 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
   bool procs_were_full() const { return procs_were_full_; }
 
   Loop& loop() { return loop_; }
-  const Plan& plan() const { return plan_; }
+  const Plan& plan() const { return *plan_; }
+  // For other threads, which may still look at it when the jar has gone.
+  std::shared_ptr<const Plan> shared_plan() const { return plan_; }
   std::optional<uid_t> uid() const { return jar_.uid(); }  // where it is not the engine's
   std::uint64_t memory_kb();
 
@@ -125,7 +125,7 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
 
   Loop& loop_;
   Aside& ending_;
-  Plan plan_;
+  std::shared_ptr<const Plan> plan_;
   launcher::Jar jar_;
   launcher::LimitWatch watch_;
   Stream control_;

@@ -18,8 +18,11 @@ class OneJar : public testing::Test {
   void SetUp() override {
     Policy policy = *profile("developer");
     policy.files.workdir = testing::TempDir();
+    Result<launcher::Started> started = launcher::start(policy, this_process(), host_, nullptr,
+                                                        [](const Plan&) -> Status { return {}; });
+    ASSERT_TRUE(started) << started.error().message();
     Result<std::shared_ptr<AsyncJar>> jar =
-        AsyncJar::start(loop_, {aside_, aside_}, policy, this_process(), host_);
+        AsyncJar::make(loop_, {aside_, aside_}, std::move(*started));
     ASSERT_TRUE(jar) << jar.error().message();
     jar_ = std::move(*jar);
     null_ = open_path("/dev/null", O_RDWR).value();

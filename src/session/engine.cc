@@ -86,7 +86,9 @@ Engine::~Engine() {
   for (auto& [id, session] : sessions_) session->end();
   sessions_.clear();
   // Calls that the loop will not go on with may hold sessions longer; their files go now.
-  for (Aside* aside : {&common_->aside, &common_->starting, &common_->removing}) aside->finish();
+  for (Aside* aside :
+       {&common_->aside, &common_->launching, &common_->starting, &common_->removing})
+    aside->finish();
   remove_tree(folder_);
 }
 
@@ -167,10 +169,15 @@ Status Engine::ensure(const std::string& id) {
   return {};
 }
 
-Result<SessionView> Engine::view(const std::string& id) {
-  if (!id.empty()) return TRY(find(id))->second->view();
-  const Policy policy = shared_by_sessions(policy_, common_->settings);
-  return view_of(TRY(resolve(policy, common_->host, common_->caller, Purpose::explain)));
+Result<Look> Engine::look(const std::string& id) {
+  if (!id.empty()) return TRY(find(id))->second->look();
+  return look_at(shared_by_sessions(policy_, common_->settings), common_->host, common_->caller);
+}
+
+Async<Result<SessionView>> Engine::view(std::string id, std::string owner) {
+  Result<Look> look = this->look(id);
+  if (!look) co_return std::unexpected(look.error());
+  co_return co_await common_->aside.run(common_->loop, std::move(owner), std::move(*look));
 }
 
 // ---- calls --------------------------------------------------------------------

@@ -29,14 +29,20 @@ class Engine {
                                 std::optional<std::chrono::milliseconds> time);
   Async<Status> reset(std::string id);
   Status interrupt(const std::string& id, Worker which = Worker::every);
-  // Without an id: of a session that would be made now.
-  Result<SessionView> view(const std::string& id = {});
+  // What its guest sees. Without an id: of a session that would be made now.
+  Result<Look> look(const std::string& id = {});
+  // Runs it beside the loop, for who has nothing else to do there.
+  Async<Result<SessionView>> view(std::string id, std::string owner);
   Status close(const std::string& id);
   std::vector<SessionInfo> list();
   bool has(const std::string& id) const { return sessions_.contains(id); }
   // Opens it if it is not there, as a call would.
   Status ensure(const std::string& id);
   Aside& aside() { return common_->aside; }
+  // Asked on the loop. Until it is told, all sessions are one's.
+  void know_owners(std::function<std::string(const std::string& id)> owner_of) {
+    common_->owner_of = std::move(owner_of);
+  }
 
  private:
   struct Reaper;

@@ -75,6 +75,7 @@ Session::Session(std::shared_ptr<Common> common, std::string id, Policy policy, 
       policy_(std::move(policy)),
       folder_(std::move(folder)),
       files_turns_(common_->loop),
+      jar_turns_(common_->loop),
       python_turns_(common_->loop),
       shell_turns_(common_->loop) {}
 
@@ -140,19 +141,21 @@ void Session::interrupt(Worker which) {
   for (const auto& shell : one_shots_) shell->interrupt();
 }
 
-Result<SessionView> Session::view() const {
-  if (jar_ != nullptr) return view_of(jar_->plan());
-  return view_of(TRY(resolve(policy_, common_->host, common_->caller, Purpose::explain)));
+Look Session::look() const {
+  if (jar_ != nullptr) return [plan = jar_->shared_plan()] { return view_of(*plan); };
+  return look_at(policy_, common_->host, common_->caller);
 }
 
 // ---- starting -----------------------------------------------------------------
 
-Status Session::start_jar() {
-  if (ended_) return fail("the session has ended");
+// Beside the loop, and by one at a time.
+Async<Status> Session::start_jar() {
+  const Turns::Turn turn = co_await jar_turns_.take();
+  if (ended_) co_return Status(fail("the session has ended"));
   // The guest may have shut itself out of its own folder. In one that is not ours that is
   // the owner's affair.
   if (common_->settings.workdir.empty()) (void)::fchmod(workdir_.get(), 0700);
-  if (jar_ != nullptr && jar_->alive()) return {};
+  if (jar_ != nullptr && jar_->alive()) co_return Status();
   if (jar_ != nullptr) {
     const std::optional<Reason> why = jar_->ended_by();
     note("everything that ran in the session had been ended" +
@@ -162,22 +165,47 @@ Status Session::start_jar() {
   shell_.reset();
   warm_ = common_->warm.find(plain_policy_);
   if (warm_ != nullptr) {
-    Result<std::shared_ptr<AsyncJar>> joinable =
-        AsyncJar::start(common_->loop, {common_->watching, common_->removing}, policy_,
-                        common_->caller, common_->host, warm_->origin());
-    if (joinable) jar_ = std::move(*joinable);
-    if (!joinable) warm_ = nullptr;
+    const Status joinable = co_await launch(warm_);
+    if (joinable || ended_) co_return joinable;
+    warm_ = nullptr;
   }
-  if (warm_ == nullptr)
-    jar_ = TRY(AsyncJar::start(common_->loop, {common_->watching, common_->removing}, policy_,
-                               common_->caller, common_->host));
+  co_return co_await launch(nullptr);
+}
+
+// `warm`: which it shall be possible to join it from. Works on copies: the engine may have gone
+// before it is done.
+Async<Status> Session::launch(std::shared_ptr<Warm> warm) {
+  struct Launched {
+    Host host;
+    Result<launcher::Started> started;
+  };
+  auto work = [policy = policy_, caller = common_->caller, host = common_->host,
+               warm = std::move(warm)]() mutable {
+    const launcher::Origin origin = warm != nullptr ? warm->origin() : launcher::Origin{};
+    auto any_plan = [](const Plan&) -> Status { return {}; };
+    Result<launcher::Started> started =
+        launcher::start(policy, caller, host, nullptr, any_plan, {}, origin);
+    return Launched{std::move(host), std::move(started)};
+  };
+  std::string owner = common_->owner_of(id_);
+  Launched launched =
+      co_await common_->launching.run(common_->loop, std::move(owner), std::move(work));
+  if (launched.host.measured) common_->host = std::move(launched.host);
+  if (!launched.started) co_return std::unexpected(launched.started.error());
+  Result<std::shared_ptr<AsyncJar>> jar = AsyncJar::make(
+      common_->loop, {common_->watching, common_->removing}, std::move(*launched.started));
+  if (!jar) co_return std::unexpected(jar.error());
+  jar_ = std::move(*jar);
   sight_ = Sight(jar_->plan().layout, workdir_.get(), jar_->uid());
-  return {};
+  if (!ended_) co_return Status();
+  jar_->end();  // it was closed meanwhile
+  co_return Status(fail("the session has ended"));
 }
 
 // `time`: of the call that it is started for.
 Async<Status> Session::start_python(milliseconds time) {
-  if (Status started = start_jar(); !started) co_return started;
+  const Status started = co_await start_jar();
+  if (!started) co_return started;
   if (python_ != nullptr && python_->alive()) co_return Status();
   if (python_ != nullptr) note("the interpreter is a fresh one: the last one had ended");
   python_.reset();
@@ -194,7 +222,8 @@ Async<Status> Session::start_python(milliseconds time) {
 }
 
 Async<Status> Session::start_shell() {
-  if (Status started = start_jar(); !started) co_return started;
+  const Status started = co_await start_jar();
+  if (!started) co_return started;
   if (shell_ != nullptr && shell_->alive()) co_return Status();
   if (shell_ != nullptr) note("the shell is a fresh one: the last one had ended");
   if (shell_ != nullptr) shell_->kill();
@@ -216,7 +245,8 @@ Async<Result<std::shared_ptr<ShellWorker>>> Session::shell_for(const ShellCall& 
     if (!started) co_return std::unexpected(started.error());
     co_return shell_;
   }
-  if (Status started = start_jar(); !started) co_return std::unexpected(started.error());
+  const Status started = co_await start_jar();
+  if (!started) co_return std::unexpected(started.error());
   co_return co_await ShellWorker::start(jar_, common_->settings, {});
 }
 
@@ -344,7 +374,8 @@ Async<void> Session::note_files_before() {
   files_ = take_snapshot(fd, sight_, kQuick);
   if (!files_.more) co_return;
   auto look = [fd, sight = sight_] { return take_snapshot(fd, sight); };
-  files_ = co_await common_->aside.run(common_->loop, look);
+  std::string owner = common_->owner_of(id_);
+  files_ = co_await common_->aside.run(common_->loop, std::move(owner), look);
 }
 
 Async<void> Session::add_files(CallReport& report, std::vector<std::string> wanted) {
@@ -368,7 +399,8 @@ Async<void> Session::add_files(CallReport& report, std::vector<std::string> want
       Changes found = changed_files(fd, sight, before, all, wanted, limits);
       return std::make_pair(std::move(all), std::move(found));
     };
-    auto looked = co_await common_->aside.run(common_->loop, std::move(look));
+    std::string owner = common_->owner_of(id_);
+    auto looked = co_await common_->aside.run(common_->loop, std::move(owner), std::move(look));
     files_ = std::move(looked.first);
     changes = std::move(looked.second);
   }

@@ -3,6 +3,7 @@
 // by the next one after everything in it was ended; the files stay.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -27,11 +28,16 @@ struct Common {
   Host host;
   SessionSettings settings;
   // Apart, so that nobody who calls or starts waits for what others have left behind.
-  Aside aside{};     // what a call waits for
-  Aside starting{};  // interpreters that take their time
-  Aside removing{};  // trees as large as guests made them
-  Aside watching{};  // what guests can make long
+  Aside aside{};      // what a call waits for
+  Aside launching{};  // jars, whose plans search for what globs match
+  Aside starting{};   // interpreters that take their time
+  Aside removing{};   // trees as large as guests made them
+  Aside watching{};   // what guests can make long
   WarmStarts warm{loop, starting, caller, host, settings};
+  // Whose a session is: nobody shall wait for what another asks for.
+  std::function<std::string(const std::string& id)> owner_of = [](const std::string&) {
+    return std::string();
+  };
 };
 
 // A policy as sessions have it, without the folders of each.
@@ -57,7 +63,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // Asks the calls that run to stop.
   void interrupt(Worker which = Worker::every);
   // Of the jar that runs, or of the one that would.
-  Result<SessionView> view() const;
+  Look look() const;
   // Ends everything inside. Calls that wait answer with an error.
   void end();
 
@@ -71,7 +77,8 @@ class Session : public std::enable_shared_from_this<Session> {
  private:
   class Busy;
   Session(std::shared_ptr<Common> common, std::string id, Policy policy, std::string folder);
-  Status start_jar();
+  Async<Status> start_jar();
+  Async<Status> launch(std::shared_ptr<Warm> warm);
   Async<Status> start_python(std::chrono::milliseconds time);
   Async<Status> start_shell();
   std::chrono::milliseconds time_for(std::optional<std::chrono::milliseconds> asked,
@@ -97,6 +104,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Policy plain_policy_;         // without its own folders: what sessions share
   std::shared_ptr<Warm> warm_;  // which the jar can be joined from
   std::shared_ptr<AsyncJar> jar_;
+  Turns jar_turns_;
   std::shared_ptr<PythonWorker> python_;
   bool python_is_new_ = false;  // since the last call
   Turns python_turns_;

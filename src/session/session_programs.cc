@@ -8,7 +8,7 @@ namespace belljar::session {
 Async<Result<std::shared_ptr<Program>>> Session::spawn(ProgramCall call) {
   const std::shared_ptr<Session> keep = shared_from_this();
   const Busy busy(*this);
-  const Status started = start_jar();
+  const Status started = co_await start_jar();
   if (!started) co_return std::unexpected(started.error());
   co_return co_await Program::start(jar_, std::move(call), common_->settings.max_output);
 }
@@ -21,7 +21,7 @@ Async<Result<ProgramEnd>> Session::run(ProgramCall call,
   const auto time = time_for(asked, common_->settings.shell_timeout, about_time);
   const Clock::time_point began = Clock::now();
   const std::uint64_t interrupts = interrupts_;
-  const Status ready = start_jar();
+  const Status ready = co_await start_jar();
   if (!ready) co_return std::unexpected(ready.error());
   const std::shared_ptr<AsyncJar> jar = jar_;
   const std::size_t most = common_->settings.max_output;

@@ -37,4 +37,11 @@ SessionView view_of(const Plan& plan) {
   return view;
 }
 
+Look look_at(Policy policy, Host host, Caller caller) {
+  return [policy = std::move(policy), host = std::move(host),
+          caller = std::move(caller)]() -> Result<SessionView> {
+    return view_of(TRY(resolve(policy, host, caller, Purpose::explain)));
+  };
+}
+
 }  // namespace belljar::session

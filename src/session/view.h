@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/json.hpp>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,5 +32,10 @@ struct SessionView {
 };
 
 SessionView view_of(const Plan& plan);
+
+// Finds it out: for a session without a jar the globs of its policy are searched for, which
+// takes as long as there are files. So not on the loop, but on any thread.
+using Look = std::function<Result<SessionView>()>;
+Look look_at(Policy policy, Host host, Caller caller);
 
 }  // namespace belljar::session

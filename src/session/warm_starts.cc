@@ -55,9 +55,10 @@ void WarmStarts::begin_start(const std::shared_ptr<One>& one) {
 Async<void> WarmStarts::start(std::shared_ptr<One> one, WarmStarts& starts) {
   Loop& loop = starts.loop_;
   Aside& aside = starts.aside_;
+  const std::string owner;  // it is everybody's
   if (one->warm != nullptr) {
     auto revive = [warm = one->warm] { return warm->revive(); };
-    const Status revived = co_await aside.run(loop, std::move(revive));
+    const Status revived = co_await aside.run(loop, owner, std::move(revive));
     if (!revived) one->why_not = revived.error().message();
     if (!revived) one->warm = nullptr;
   } else {
@@ -67,7 +68,7 @@ Async<void> WarmStarts::start(std::shared_ptr<One> one, WarmStarts& starts) {
       return Warm::start(policy, caller, own, python, preload, std::string(worker_source()),
                          std::string(worker_display_source()));
     };
-    Result<Warm> warm = co_await aside.run(loop, std::move(begin_one));
+    Result<Warm> warm = co_await aside.run(loop, owner, std::move(begin_one));
     if (warm)
       one->warm = std::make_shared<Warm>(std::move(*warm));
     else

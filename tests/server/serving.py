@@ -142,7 +142,7 @@ class Events:
 class Server:
     def __init__(self, scene: jars.Scene, *flags: str, config: str = "", tokens: dict | None = None,
                  profile: str = "developer", session: str = "",
-                 environment: dict | None = None, skills: str = ""):
+                 environment: dict | None = None, skills: str = "", audit: str = "none", own_state: str = ""):
         self.scene = scene
         self.identity = scene.identity
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="serve-", dir=scene.home))
@@ -162,10 +162,13 @@ class Server:
             surroundings.pop(name, None)
         surroundings["XDG_RUNTIME_DIR"] = str(self.folder)
         surroundings.update(environment or {})
+        places = [f"--token-file={self.token_file}", f"--audit={audit}"]
+        if own_state:  # tokens and audit trail where they are when nothing is said of them
+            surroundings["XDG_STATE_HOME"] = own_state
+            places = []
         self.process = subprocess.Popen(
             self.identity.command([
-                jars.binary(), "serve", f"--config={self.config_file}", f"--token-file={self.token_file}", "--audit=none",
-                f"--profile={profile}", *flags,
+                jars.binary(), "serve", f"--config={self.config_file}", f"--profile={profile}", *places, *flags,
             ]),
             cwd=scene.home, env=surroundings, start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._errors,

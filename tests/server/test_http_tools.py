@@ -211,6 +211,18 @@ def test_an_address_is_for_one_session_and_ends_with_it(server, ann):
     assert nobody.post(path, **call).status == 401
 
 
+def test_dispatch_ends_and_resets_a_session_for_its_owner_only(server, ann, bob):
+    shared = ann.session(shared=True)
+    paths = {each: each.post(f"/v1/sessions/{shared}/dispatch").json["path"] for each in (ann, bob)}
+    run = {"name": "python", "arguments": {"code": "1"}}
+    assert dispatch(server, paths[bob], run) == "1\n", "it is shared"
+    for name in ("session_close", "session_reset", "session_list"):
+        said = dispatch(server, paths[bob], {"name": name, "arguments": {}})
+        assert said == "error: the session belongs to another token", said
+    assert not dispatch(server, paths[ann], {"name": "session_reset", "arguments": {}}).startswith("error")
+    assert dispatch(server, paths[ann], {"name": "session_close", "arguments": {}}) == "closed"
+
+
 def test_no_other_token_may_be_in_an_address(server, ann):
     session = ann.session()
     refused = server.client(None).post(f"/v1/dispatch/{session}?token={ann.token}", name="python")

@@ -81,6 +81,20 @@ def test_a_client_of_mcp_cannot_leave_its_agent(scene, agents):
 
 
 
+def test_the_persons_own_agent_is_not_one_of_the_workspace(scene):
+    """A guest can write there, and would say at the next start what it may do."""
+    own = scene.home / ".config/belljar/agents"
+    workspace = scene.home / "workspace"
+    for folder, said in ((own, "deny"), (workspace / "agents", "allow")):
+        folder.mkdir(parents=True, mode=0o755)
+        (folder / "careful.md").write_text(f"---\nname: careful\npermission:\n  read: allow\n  shell: {said}\n---\n")
+    (workspace / "agents/other.md").write_text("---\nname: other\npermission:\n  shell: allow\n---\n")
+    for agent, denied in (("careful", True), ("other", False)):
+        with mcp_client.Client(scene, f"--workspace={workspace}", f"--agent={agent}") as client:
+            number = client.send_tool("shell", commands=["echo hi"])
+            assert client.wait(number)["result"]["isError"] == denied, agent
+
+
 def test_who_may_not_use_the_shell_starts_none(start):
     server = start(config='[permissions]\nshell = { "*" = "deny", "echo *" = "auto" }\n')
     ann = server.client("ann")

@@ -86,12 +86,12 @@ Async<Engine::Answer> Engine::answer(std::shared_ptr<Call> call, json::object re
   const std::string what = text_in(request, "op");
   const std::string session = text_in(request, "session");
   const std::string path = text_in(request, "path");
-  if (what == "open") co_return open(request);
+  if (what == "open") co_return co_await open(std::move(request));
   const auto found = sessions_.find(session);
   if (found == sessions_.end()) co_return std::unexpected(closed());
   const std::shared_ptr<Opened> opened = found->second;
   if (what == "close") co_return close(session);
-  if (what == "describe") co_return describe(session);
+  if (what == "describe") co_return co_await describe(session);
   if (what == "tool") co_return co_await call_tool(opened, call, session, std::move(request));
   if (what == "read") co_return co_await read_file(call, session, path);
   if (what == "write") co_return co_await write_file(session, path, std::move(data));
@@ -127,7 +127,7 @@ Async<Engine::Answer> Engine::call_tool(std::shared_ptr<Opened> opened, std::sha
     };
   server::ToolAnswer done = co_await opened->dispatcher->call(std::move(tool));
   if (done.error_type == "failed") {
-    std::optional<json::object> why = unavailable(session, done.text);
+    std::optional<json::object> why = co_await unavailable(session, done.text);
     if (why) co_return std::unexpected(*std::move(why));
   }
   json::object answer;

@@ -43,11 +43,10 @@ class Engine {
   Async<Answer> answer(std::shared_ptr<Call> call, boost::json::object request, std::string data);
   Async<Answer> call_tool(std::shared_ptr<Opened> opened, std::shared_ptr<Call> call,
                           std::string session, boost::json::object request);
-  Answer open(const boost::json::object& request);
-  std::optional<boost::json::object> unavailable(const std::string& session,
-                                                 const std::string& message) const;
+  Async<Answer> open(boost::json::object request);
+  Async<std::optional<boost::json::object>> unavailable(std::string session, std::string message);
   Answer close(const std::string& session);
-  Answer describe(const std::string& session);
+  Async<Answer> describe(std::string session);
   Async<Answer> read_file(std::shared_ptr<Call> call, std::string session, std::string path);
   Async<Answer> write_file(std::string session, std::string path, std::string data);
   Async<Answer> list_files(std::string session, std::string path);

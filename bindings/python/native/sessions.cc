@@ -15,6 +15,7 @@ namespace {
 
 namespace json = boost::json;
 
+const std::string kOwner;  // all sessions are one's
 constexpr std::uint64_t kMostRead = std::uint64_t{1} << 30;
 
 json::object failure_json(const tools::Failure& failure) {
@@ -43,8 +44,8 @@ std::string outside_of(const session::SessionView& view) {
   return (root->outside == "/" ? "" : root->outside) + rest;
 }
 
-// What the file calls reach. Under `open` the workdir is no place of its own, and a walk does not
-// begin at `/`, where a guest may see something else than the host; but this folder is its own.
+// Under `open` the workdir is no place of its own, and a walk does not begin at `/`, where a guest
+// may see something else than the host; but this folder is its own.
 session::SessionView with_workdir(session::SessionView view) {
   const session::SessionRoot* root = root_of_workdir(view);
   if (root == nullptr || root->hidden || root->inside == view.workdir) return view;
@@ -64,6 +65,13 @@ std::vector<std::pair<std::string, std::string>> links_in(const json::object& re
   return links;
 }
 
+// What the file calls reach.
+tools::Result<tools::Workspace> reached(const session::Look& look) {
+  Result<session::SessionView> view = look();
+  if (!view) return tools::refuse(tools::Kind::failed, view.error().message());
+  return server::workspace_of(with_workdir(*std::move(view)));
+}
+
 tools::Result<std::string> read_whole(const tools::OpenFile& file) {
   const auto size = static_cast<std::uint64_t>(file.st.st_size);
   if (size > kMostRead) return tools::refuse(tools::Kind::too_large, "it is larger than 1 GiB");
@@ -80,13 +88,19 @@ tools::Result<std::string> read_whole(const tools::OpenFile& file) {
   return text;
 }
 
+// What became of a plan that was only made to see.
+struct Tried {
+  Status planned;
+  Status starts;
+};
+
 }  // namespace
 
-Engine::Answer Engine::open(const json::object& request) {
+Async<Engine::Answer> Engine::open(json::object request) {
   Result<Asked> asked = read_policy(request, caller_);
-  if (!asked) return std::unexpected(error_json("policy", asked.error()));
+  if (!asked) co_return std::unexpected(error_json("policy", asked.error()));
   Result<std::vector<Permissions>> floors = read_permissions(request);
-  if (!floors) return std::unexpected(error_json("policy", floors.error()));
+  if (!floors) co_return std::unexpected(error_json("policy", floors.error()));
   Policy policy = std::move(asked->policy);
   const std::vector<std::pair<std::string, std::string>> links = links_in(request);
   const Result<std::vector<std::string>> skills = texts_in(request, "skills");
@@ -97,11 +111,16 @@ Engine::Answer Engine::open(const json::object& request) {
   // waits for the probes; else the host is supposed to be a usual one, as by any launch.
   if (policy.mode == Mode::on && !host_) host_ = probe_host(caller_);
   const Policy shared = session::shared_by_sessions(policy, settings_);
-  const Host& host = policy.mode == Mode::on ? *host_ : supposed_;
-  const Result<Plan> plan = resolve(shared, host, caller_, Purpose::explain);
-  if (!plan) return std::unexpected(error_json("failed", plan.error()));
-  if (const Status starts = refuse_lost_promises(*plan); !starts)
-    return std::unexpected(launch_error_json(starts.error(), shared, caller_));
+  auto try_plan = [shared, host = policy.mode == Mode::on ? *host_ : supposed_,
+                   caller = caller_]() -> Tried {
+    const Result<Plan> plan = resolve(shared, host, caller, Purpose::explain);
+    if (!plan) return {.planned = std::unexpected(plan.error()), .starts = {}};
+    return {.planned = {}, .starts = refuse_lost_promises(*plan)};
+  };
+  const Tried tried = co_await engine_->aside().run(loop_, kOwner, std::move(try_plan));
+  if (!tried.planned) co_return std::unexpected(error_json("failed", tried.planned.error()));
+  if (!tried.starts)
+    co_return std::unexpected(launch_error_json(tried.starts.error(), shared, caller_));
 
   server::DispatchSettings settings;
   settings.floors = std::move(*floors);
@@ -111,33 +130,32 @@ Engine::Answer Engine::open(const json::object& request) {
   opened->dispatcher =
       std::make_unique<server::Dispatcher>(loop_, *engine_, std::move(settings), server::Audit());
   const Result<std::string> id = opened->dispatcher->open("", {}, std::move(policy));
-  if (!id) return std::unexpected(error_json("failed", id.error()));
+  if (!id) co_return std::unexpected(error_json("failed", id.error()));
   sessions_[*id] = opened;
   if (!links.empty()) {
-    const Result<session::SessionView> view = engine_->view(*id);
+    const Result<session::SessionView> view = co_await engine_->view(*id, kOwner);
     const std::string folder = view ? outside_of(*view) : std::string();
     Result<Links> made = Links::make(folder, links);
     if (!made) {
       (void)close(*id);  // it was made just now
-      return std::unexpected(error_json("failed", made.error()));
+      co_return std::unexpected(error_json("failed", made.error()));
     }
     if (!settings_.workdir.empty()) opened->links = std::move(*made);
   }
   json::object answer;
   answer["session"] = *id;
-  return answer;
+  co_return answer;
 }
 
 // A jar that did not start, because this host is not a usual one.
-std::optional<json::object> Engine::unavailable(const std::string& session,
-                                                const std::string& message) const {
-  const Result<session::SessionView> view = engine_->view(session);
-  if (!view) return std::nullopt;
+Async<std::optional<json::object>> Engine::unavailable(std::string session, std::string message) {
+  const Result<session::SessionView> view = co_await engine_->view(session, kOwner);
+  if (!view) co_return std::nullopt;
   const Result<Plan> plan = resolve(view->policy, probe_host(caller_), caller_, Purpose::explain);
-  if (!plan) return std::nullopt;
+  if (!plan) co_return std::nullopt;
   const Status starts = refuse_lost_promises(*plan);
-  if (starts || starts.error().message() != message) return std::nullopt;
-  return launch_error_json(starts.error(), view->policy, caller_);
+  if (starts || starts.error().message() != message) co_return std::nullopt;
+  co_return launch_error_json(starts.error(), view->policy, caller_);
 }
 
 Engine::Answer Engine::close(const std::string& session) {
@@ -151,9 +169,9 @@ Engine::Answer Engine::close(const std::string& session) {
   return json::object();
 }
 
-Engine::Answer Engine::describe(const std::string& session) {
-  const Result<session::SessionView> view = engine_->view(session);
-  if (!view) return std::unexpected(error_json("failed", view.error()));
+Async<Engine::Answer> Engine::describe(std::string session) {
+  const Result<session::SessionView> view = co_await engine_->view(session, kOwner);
+  if (!view) co_return std::unexpected(error_json("failed", view.error()));
   const tools::Facts facts = server::facts_of(*view);
   json::array list;
   for (const tools::Tool& tool : tools::all_tools()) {
@@ -171,37 +189,38 @@ Engine::Answer Engine::describe(const std::string& session) {
   answer["plan"] = view->plan;
   answer["workdir"] = view->workdir;
   answer["folder"] = outside_of(*view);
-  return answer;
+  co_return answer;
 }
 
 // ---- files --------------------------------------------------------------------
 
 Async<Engine::Answer> Engine::read_file(std::shared_ptr<Call> call, std::string session,
                                         std::string path) {
-  Result<session::SessionView> view = engine_->view(session);
-  if (!view) co_return std::unexpected(error_json("failed", view.error()));
-  auto work = [view = with_workdir(*std::move(view)), path]() -> tools::Result<std::string> {
-    const tools::Workspace files = TRY(server::workspace_of(view));
+  Result<session::Look> look = engine_->look(session);
+  if (!look) co_return std::unexpected(error_json("failed", look.error()));
+  auto work = [look = *std::move(look), path]() -> tools::Result<std::string> {
+    const tools::Workspace files = TRY(reached(look));
     const tools::OpenFile file = TRY(files.open_file("read", path));
     return read_whole(file);
   };
-  const tools::Result<std::string> text = co_await engine_->aside().run(loop_, std::move(work));
+  const tools::Result<std::string> text =
+      co_await engine_->aside().run(loop_, kOwner, std::move(work));
   if (!text) co_return std::unexpected(failure_json(text.error()));
   call->tell('b', *text);
   co_return json::object();
 }
 
 Async<Engine::Answer> Engine::write_file(std::string session, std::string path, std::string data) {
-  Result<session::SessionView> view = engine_->view(session);
-  if (!view) co_return std::unexpected(error_json("failed", view.error()));
+  Result<session::Look> look = engine_->look(session);
+  if (!look) co_return std::unexpected(error_json("failed", look.error()));
   tools::WriteCall asked{.path = std::move(path), .content = std::move(data)};
-  auto work = [view = with_workdir(*std::move(view)),
+  auto work = [look = *std::move(look),
                asked = std::move(asked)]() -> tools::Result<tools::WriteResult> {
-    const tools::Workspace files = TRY(server::workspace_of(view));
+    const tools::Workspace files = TRY(reached(look));
     return tools::write(files, asked);
   };
   const tools::Result<tools::WriteResult> written =
-      co_await engine_->aside().run(loop_, std::move(work));
+      co_await engine_->aside().run(loop_, kOwner, std::move(work));
   if (!written) co_return std::unexpected(failure_json(written.error()));
   json::object answer;
   answer["path"] = written->path;
@@ -210,13 +229,14 @@ Async<Engine::Answer> Engine::write_file(std::string session, std::string path, 
 }
 
 Async<Engine::Answer> Engine::list_files(std::string session, std::string path) {
-  Result<session::SessionView> view = engine_->view(session);
-  if (!view) co_return std::unexpected(error_json("failed", view.error()));
-  auto work = [view = with_workdir(*std::move(view)), path]() -> tools::Result<json::object> {
-    const tools::Workspace files = TRY(server::workspace_of(view));
+  Result<session::Look> look = engine_->look(session);
+  if (!look) co_return std::unexpected(error_json("failed", look.error()));
+  auto work = [look = *std::move(look), path]() -> tools::Result<json::object> {
+    const tools::Workspace files = TRY(reached(look));
     return server::list_folder(files, path);
   };
-  const tools::Result<json::object> listed = co_await engine_->aside().run(loop_, std::move(work));
+  const tools::Result<json::object> listed =
+      co_await engine_->aside().run(loop_, kOwner, std::move(work));
   if (!listed) co_return std::unexpected(failure_json(listed.error()));
   co_return *listed;
 }
