@@ -54,9 +54,11 @@ AsyncJar::AsyncJar(Loop& loop, Asides asides, launcher::Started started)
 
 Result<std::shared_ptr<AsyncJar>> AsyncJar::start(Loop& loop, Asides asides, const Policy& policy,
                                                   const Caller& caller, Host& host,
-                                                  const launcher::Origin& origin) {
-  launcher::Started started = TRY(launcher::start(
-      policy, caller, host, nullptr, [](const Plan&) -> Status { return {}; }, {}, origin));
+                                                  const launcher::Origin& origin,
+                                                  const launcher::AboutToRun& agrees) {
+  auto about_to_run = [&](const Plan& plan) { return agrees ? agrees(plan) : Status(); };
+  launcher::Started started =
+      TRY(launcher::start(policy, caller, host, nullptr, about_to_run, {}, origin));
   std::shared_ptr<AsyncJar> jar(new AsyncJar(loop, asides, std::move(started)));
   // A guest can keep init from reading, and nobody may wait for that.
   if (::fcntl(jar->jar_.control_fd(), F_SETFL, O_NONBLOCK) < 0) return fail("watch a jar", errno);

@@ -65,10 +65,11 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
     Aside& watching;
     Aside& ending;
   };
-  // Blocks for the milliseconds that a launch takes.
+  // Blocks for the milliseconds that a launch takes. `agrees` has seen the plan before.
   static Result<std::shared_ptr<AsyncJar>> start(Loop& loop, Asides asides, const Policy& policy,
                                                  const Caller& caller, Host& host,
-                                                 const launcher::Origin& origin = {});
+                                                 const launcher::Origin& origin = {},
+                                                 const launcher::AboutToRun& agrees = {});
   AsyncJar(const AsyncJar&) = delete;
   AsyncJar& operator=(const AsyncJar&) = delete;
   ~AsyncJar() = default;

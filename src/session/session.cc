@@ -7,6 +7,7 @@
 
 #include "base/remove_tree.h"
 #include "base/utf8.h"
+#include "plan/bound.h"
 #include "session/shown.h"
 
 namespace belljar::session {
@@ -160,17 +161,21 @@ Status Session::start_jar() {
   }
   python_.reset();
   shell_.reset();
+  // A guest of an earlier session may have changed where a project's paths lead.
+  auto agrees = [this](const Plan& plan) {
+    return common_->bound ? check_bound(plan, *common_->bound, folder_) : Status();
+  };
   warm_ = common_->warm.find(plain_policy_);
   if (warm_ != nullptr) {
     Result<std::shared_ptr<AsyncJar>> joinable =
         AsyncJar::start(common_->loop, {common_->watching, common_->removing}, policy_,
-                        common_->caller, common_->host, warm_->origin());
+                        common_->caller, common_->host, warm_->origin(), agrees);
     if (joinable) jar_ = std::move(*joinable);
     if (!joinable) warm_ = nullptr;
   }
   if (warm_ == nullptr)
     jar_ = TRY(AsyncJar::start(common_->loop, {common_->watching, common_->removing}, policy_,
-                               common_->caller, common_->host));
+                               common_->caller, common_->host, {}, agrees));
   sight_ = Sight(jar_->plan().layout, workdir_.get(), jar_->uid());
   return {};
 }
@@ -325,6 +330,11 @@ Async<Result<ShellResult>> Session::shell(ShellCall call) {
 Async<void> Session::complete(CallReport& report, const AsyncJar& jar, std::string said,
                               std::vector<std::string> wanted, std::shared_ptr<OutputFile> file) {
   tell_felt_limits(report, jar, said);
+  if (!told_of_network_) {
+    std::string note = about_network(jar.plan().policy, said);
+    told_of_network_ = !note.empty();
+    if (told_of_network_) report.notes.push_back(std::move(note));
+  }
   if (file != nullptr && file->left_out() > 0)
     report.notes.push_back(std::to_string(file->left_out()) +
                            " bytes did not fit into the output_file");
