@@ -68,7 +68,8 @@ tools::Result<tools::Workspace> files_of(const session::SessionView& view) {
 tools::Result<json::object> list_folder(const tools::Workspace& files, const std::string& path) {
   const tools::Place place = TRY(files.find("list", path.empty() ? "." : path));
   if (!S_ISDIR(place.st.st_mode))
-    return tools::refuse(tools::Kind::not_a_folder, path + " is no folder");
+    return tools::refuse(tools::Kind::not_a_folder, path + " is no folder",
+                         "GET it under /files/ to download it");
   Fd again = tools::open_again(place.self.get(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (!again) return tools::refuse_errno("open " + path, errno);
   const std::unique_ptr<DIR, CloseFolder> folder(::fdopendir(again.get()));
@@ -96,7 +97,8 @@ tools::Result<json::object> list_folder(const tools::Workspace& files, const std
 tools::Status remove_entry(const tools::Workspace& files, const std::string& path) {
   const tools::Place place = TRY(files.find("delete", path));
   if (!place.folder || place.root == nullptr || !place.root->root.writable)
-    return tools::refuse(tools::Kind::read_only, path + " cannot be removed");
+    return tools::refuse(tools::Kind::read_only, path + " cannot be removed",
+                         "it is shown read-only, or is the workdir itself");
   // A mount that is in the way answers EBUSY.
   const int flags = S_ISDIR(place.st.st_mode) ? AT_REMOVEDIR : 0;
   if (::unlinkat(place.folder.get(), place.name.c_str(), flags) < 0)
