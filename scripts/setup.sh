@@ -12,7 +12,7 @@ test+=(git gcc libc6-dev make python3-venv default-jdk-headless nodejs npm cargo
 test+=(qemu-system-x86 busybox-static e2fsprogs fakeroot mount mawk netbase ca-certificates cpio
        ncurses-bin bubblewrap)
 # What the network tests serve and fetch with. None of these starts a service.
-test+=(curl dropbear-bin golang-go musl-tools nghttp2-server openssh-client openssl python3-pip
+test+=(curl dropbear-bin golang-go jq musl-tools nghttp2-server openssh-client openssl python3-pip
        python3-pytest-xdist python3-requests redis-tools wget)
 # What the session tests draw and tabulate with.
 test+=(python3-matplotlib python3-numpy python3-pandas python3-pil)

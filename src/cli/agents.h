@@ -10,13 +10,15 @@
 
 namespace belljar::cli {
 
-// Those of the folder; without one the project's own and the person's.
-Result<std::map<std::string, server::Agent>> find_agents(const std::string& folder,
-                                                         const Loaded& loaded,
-                                                         const Caller& caller);
+// Of the folder; without one of the person's own and the project's. A guest can write to the
+// latter, so it is not asked about an agent that the person has.
+std::vector<std::string> agent_folders(const std::string& folder, const Loaded& loaded,
+                                       const Caller& caller);
 
-// One of them, whose notes are printed.
-Result<server::Agent> find_agent(const std::string& name,
-                                 const std::map<std::string, server::Agent>& agents);
+// The one that is meant: NAME.md, or a file that calls itself so. Other files may be broken.
+Result<server::Agent> find_agent(const std::string& name, const std::vector<std::string>& folders);
+
+// All that there are; of files that are broken it is said why.
+Result<std::map<std::string, server::Agent>> all_agents(const std::vector<std::string>& folders);
 
 }  // namespace belljar::cli

@@ -36,6 +36,17 @@ Result<Loaded> load_here(const Settings& flags) {
   return std::move(TRY(load_here_with_files(flags)).loaded);
 }
 
+Result<Loaded> load_for(const Settings& flags, const std::string& folder) {
+  ConfigPlaces places = config_places(this_caller());
+  const std::optional<std::string> path = TRY(find_project_file(folder));
+  // Errors call the file by where the person is, who is not there.
+  ConfigFiles files;
+  if (path) files = TRY(read_config_files(places, *path));
+  places.cwd = folder;
+  if (!path) files = TRY(read_config_files(places));
+  return load(files, places, flags);
+}
+
 Result<std::string> project_file(const std::string& argument, const ConfigPlaces& places) {
   if (argument.empty()) {
     std::optional<std::string> found = TRY(find_project_file(places.cwd));

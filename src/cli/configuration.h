@@ -11,7 +11,9 @@ ConfigPlaces config_places(const Caller& caller);
 
 // The flags over the files that apply in the current folder.
 Result<Loaded> load_here(const Settings& flags);
-// The same, and which files those are.
+// The flags over the files that apply in another folder, which the person named.
+Result<Loaded> load_for(const Settings& flags, const std::string& folder);
+// Here, and which files those are.
 struct LoadedHere {
   Loaded loaded;
   ConfigFiles files;

@@ -8,6 +8,8 @@
 #include "base/syscall.h"
 #include "cli/configuration.h"
 #include "cli/flags.h"
+#include "policy/server_keys.h"
+#include "policy/session_keys.h"
 
 namespace belljar::cli {
 namespace {
@@ -38,6 +40,25 @@ constexpr std::string_view kTail = R"(
 # Rules about hosts under one name: in allow_net, @registries stands for them.
 # [net_groups]
 # registries = ["registry.example", "*.cdn.example:443"]
+
+# Which tools a model may use through `belljar mcp` and `belljar serve`: auto, ask (a person
+# is asked first) or deny; of patterns the last that matches decides.
+# [permissions]
+# default = "auto"
+# write = { "*" = "auto", "*.lock" = "ask" }
+# shell = { "*" = "ask", "git *" = "auto", "git push*" = "deny" }
+)";
+
+constexpr std::string_view kSession = R"(
+# How sessions run: `belljar python`, `belljar shell`, `belljar mcp` and `belljar serve`.
+# These are the defaults. Needs `belljar trust`.
+# [session]
+)";
+
+constexpr std::string_view kServer = R"(
+# How `belljar serve` runs. Rather a matter for ~/.config/belljar/config.toml, or for the file
+# that `belljar serve --config` names; here it needs `belljar trust`.
+# [server]
 )";
 
 std::string example(const Key& key) {
@@ -65,17 +86,38 @@ std::string example(const Key& key) {
   }
 }
 
-std::string starting_file() {
-  std::string text(kHead);
-  for (const Key& key : keys())
-    text.append("\n# ")
+// The default where there is one that can be written down.
+std::string example(const SessionKey& key) {
+  const std::string usual = default_text(key);
+  if (!usual.empty()) return usual;
+  return key.kind == Kind::path ? "\"./folder\"" : "4096";
+}
+
+std::string example(const ServerKey& key) {
+  return key.kind == Kind::path ? "\"./" + std::string(key.name) + "\"" : std::string(key.fallback);
+}
+
+template <class Keys>
+void add_keys(std::string& text, const Keys& all, std::string_view gap) {
+  for (const auto& key : all)
+    text.append(gap)
+        .append("# ")
         .append(key.help)
         .append("\n# ")
         .append(key.name)
         .append(" = ")
         .append(example(key))
         .append("\n");
-  return text.append(kTail);
+}
+
+std::string starting_file() {
+  std::string text(kHead);
+  add_keys(text, keys(), "\n");
+  text.append(kTail).append(kSession);
+  add_keys(text, session_keys(), "");
+  text.append(kServer);
+  add_keys(text, server_keys(), "");
+  return text;
 }
 
 Result<int> run_init(const Arguments& arguments) {

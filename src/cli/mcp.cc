@@ -11,6 +11,7 @@
 #include "cli/flags.h"
 #include "cli/notices.h"
 #include "cli/server_places.h"
+#include "plan/workdir.h"
 #include "server/approval_socket.h"
 #include "server/dispatch.h"
 #include "server/mcp_facts.h"
@@ -29,8 +30,8 @@ struct Request {
 
 Status take_agent(Request& request, const std::string& folder, const Caller& caller) {
   if (request.agent.empty()) return {};
-  const auto agents = TRY(find_agents(folder, request.loaded, caller));
-  const server::Agent agent = TRY(find_agent(request.agent, agents));
+  const server::Agent agent =
+      TRY(find_agent(request.agent, agent_folders(folder, request.loaded, caller)));
   request.dispatch.agents[request.agent] = agent.permissions;
   return {};
 }
@@ -49,10 +50,15 @@ Result<Request> parse(const Arguments& arguments) {
     return fail("unexpected argument " + parsed.rest[0], 0,
                 "belljar mcp [FLAGS] [--workspace DIR]");
   const Caller caller = this_caller();
-  if (!workspace.empty())
-    TRY(set(parsed.settings, *find_key("workdir"), workspace,
-            {.folder = caller.cwd, .home = caller.home}));
-  request.loaded = TRY(load_here(parsed.settings));
+  if (!workspace.empty()) {
+    const Origin origin{.folder = caller.cwd, .home = caller.home};
+    const std::string folder = absolute_path(workspace, origin);
+    TRY(check_workspace("--workspace", folder, caller));
+    TRY(set(parsed.settings, *find_key("workdir"), folder, origin));
+    request.loaded = TRY(load_for(parsed.settings, folder));
+  } else {
+    request.loaded = TRY(load_here(parsed.settings));
+  }
   // Without a folder of its own choosing a client gets a fresh one for each session: where
   // it happens to start us says nothing about what we may change.
   if (parsed.settings.workdir) {
@@ -60,9 +66,12 @@ Result<Request> parse(const Arguments& arguments) {
     request.loaded.session.workdir = request.loaded.policy.files.workdir;
   }
   request.dispatch.floors = request.loaded.permissions;
+  request.dispatch.approval_patience = request.loaded.server.approval_timeout;
   if (!permission.empty()) {
     const std::optional<Permission> floor = parse_permission(permission);
-    if (!floor) return fail("--permission: " + permission + " is not one of auto, ask, deny");
+    if (!floor)
+      return fail("--permission: " + permission + " is not one of auto, ask, deny", 0,
+                  "--permission=ask asks a person about every call");
     request.dispatch.floors.push_back({.otherwise = *floor, .tools = {}});
   }
   TRY(take_agent(request, agents, caller));
@@ -74,6 +83,7 @@ Result<Request> parse(const Arguments& arguments) {
 Result<std::unique_ptr<server::ApprovalSocket>> open_approvals(Loop& loop,
                                                                server::Dispatcher& dispatcher) {
   const std::string folder = TRY(runtime_folder());
+  sweep_sockets(folder);
   return server::ApprovalSocket::listen(loop, dispatcher.approvals(),
                                         folder + "/mcp-" + std::to_string(::getpid()) + ".sock");
 }
@@ -81,8 +91,11 @@ Result<std::unique_ptr<server::ApprovalSocket>> open_approvals(Loop& loop,
 Result<int> run_mcp(const Arguments& arguments) {
   Request request = TRY(parse(arguments));
   Loop loop;
-  const std::unique_ptr<session::Engine> engine = TRY(
-      session::Engine::make(loop, request.loaded.policy, this_caller(), request.loaded.session));
+  // Before anything is made that must be removed, and until it has been: a signal that comes
+  // while we start or end is kept.
+  asio::signal_set signals(loop, SIGTERM, SIGINT, SIGHUP);
+  const std::unique_ptr<session::Engine> engine = TRY(session::Engine::make(
+      loop, request.loaded.policy, this_caller(), request.loaded.session, request.loaded.bound));
   server::Audit audit = TRY(open_audit(request.audit_file, request.loaded.policy));
   server::Dispatcher dispatcher(loop, *engine, std::move(request.dispatch), std::move(audit));
   // Without a socket a call that must be approved can still be by the client, or times out.
@@ -96,9 +109,14 @@ Result<int> run_mcp(const Arguments& arguments) {
                             .where_to_go = "run `belljar approvals` to decide"}));
 
   const auto stop = std::make_shared<server::Cancel>();
-  asio::signal_set signals(loop, SIGTERM, SIGINT, SIGHUP);
   signals.async_wait([&](boost::system::error_code error, int) {
-    if (!error) stop->ask();
+    if (error) return;
+    dispatcher.approvals().close("the server is stopping");
+    // The calls that waited go on first: what became of them is written down and answered.
+    asio::post(loop, [stop] { stop->ask(); });
+    signals.async_wait([&](boost::system::error_code again, int) {
+      if (!again) loop.stop();
+    });
   });
   auto serve = [](server::McpService& to, std::shared_ptr<server::Cancel> until,
                   Loop& on) -> Async<void> {

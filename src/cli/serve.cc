@@ -36,7 +36,8 @@ Result<Asked> parse(const Arguments& arguments) {
                                   {.name = "agents", .value = &asked.agents},
                                   {.name = "audit", .value = &asked.audit},
                                   {.name = "allow-remote", .seen = &asked.allow_remote}}));
-  if (!parsed.rest.empty()) return fail("unexpected argument " + parsed.rest[0]);
+  if (!parsed.rest.empty())
+    return fail("unexpected argument " + parsed.rest[0], 0, "belljar serve [FLAGS]");
   // A value that was forgotten: it would become a file, and the server run on.
   for (const std::string* path :
        {&asked.token_file, &asked.skills_dir, &asked.audit, &asked.agents})
@@ -65,7 +66,8 @@ Result<Loaded> load_settings(const Asked& asked) {
     ConfigPlaces named = places;
     named.user_file = absolute(asked.config, caller);
     named.cwd = "/";
-    if (::access(named.user_file.c_str(), R_OK) < 0) return fail("read " + named.user_file, errno);
+    if (::access(named.user_file.c_str(), R_OK) < 0)
+      return fail("read " + named.user_file, errno, "--config=FILE names the server's settings");
     files = TRY(read_config_files(named));
   }
   Loaded loaded = TRY(load(files, places, asked.flags));
@@ -98,8 +100,9 @@ Result<std::vector<server::ListenAddress>> addresses_of(const ServerSettings& se
   for (const std::string& text : settings.listen) {
     server::ListenAddress address = TRY(server::parse_listen(text));
     if (!address.is_loopback() && !settings.allow_remote)
-      return fail("others can reach " + text, 0,
-                  "--allow-remote says that they may; every request needs a token");
+      return fail("others can reach " + text + ", and every one of them who has a token", 0,
+                  "--allow-remote says that they may; put a proxy with TLS before it, or listen on "
+                  "127.0.0.1");
     addresses.push_back(std::move(address));
   }
   if (settings.socket != "-") addresses.push_back({.path = settings.socket, .endpoint = {}});
@@ -111,15 +114,19 @@ Result<std::vector<server::ListenAddress>> addresses_of(const ServerSettings& se
 Status set_permissions(server::Setup& setup, const Asked& asked) {
   server::DispatchSettings& dispatch = setup.dispatch;
   dispatch.floors = setup.loaded.permissions;
+  dispatch.approval_patience = setup.loaded.server.approval_timeout;
   if (!asked.permission.empty()) {
     const std::optional<Permission> floor = parse_permission(asked.permission);
-    if (!floor) return fail("--permission: " + asked.permission + " is not one of auto, ask, deny");
+    if (!floor)
+      return fail("--permission: " + asked.permission + " is not one of auto, ask, deny", 0,
+                  "--permission=ask asks a person about every call");
     dispatch.floors.push_back({.otherwise = *floor, .tools = {}});
   }
-  const auto agents = TRY(find_agents(asked.agents, setup.loaded, setup.caller));
-  for (const auto& [name, agent] : agents) dispatch.agents[name] = agent.permissions;
+  const std::vector<std::string> folders = agent_folders(asked.agents, setup.loaded, setup.caller);
+  for (const auto& [name, agent] : TRY(all_agents(folders)))
+    dispatch.agents[name] = agent.permissions;
   if (!asked.agent.empty())
-    dispatch.floors.push_back(TRY(find_agent(asked.agent, agents)).permissions);
+    dispatch.floors.push_back(TRY(find_agent(asked.agent, folders)).permissions);
   return {};
 }
 
@@ -158,8 +165,10 @@ Result<int> run_serve(const Arguments& arguments) {
   const char* notify_socket = std::getenv("NOTIFY_SOCKET");
   if (notify_socket != nullptr) options.notify_socket = notify_socket;
   // Without a place for it, REST and MCP can still decide.
-  if (const Result<std::string> folder = runtime_folder())
+  if (const Result<std::string> folder = runtime_folder()) {
+    sweep_sockets(*folder);
     options.approval_socket = *folder + "/approvals-" + std::to_string(::getpid()) + ".sock";
+  }
   setup.audit = TRY(open_audit(asked.audit, setup.loaded.policy));
   say("tokens are in " + setup.loaded.server.token_file);
   (void)std::signal(SIGPIPE, SIG_IGN);  // a client that went is an error of its own write

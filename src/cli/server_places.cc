@@ -1,11 +1,18 @@
 #include "cli/server_places.h"
 
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
+
+#include "base/fd.h"
 
 namespace belljar::cli {
 namespace {
@@ -45,6 +52,34 @@ Status make_private_folder(const std::string& path) {
   return {};
 }
 
+// In the name of a socket that approvals are asked for on.
+std::optional<pid_t> owner_of(std::string_view name) {
+  for (std::string_view prefix : {"mcp-", "approvals-"}) {
+    if (!name.starts_with(prefix) || !name.ends_with(".sock")) continue;
+    name.remove_prefix(prefix.size());
+    name.remove_suffix(5);
+    pid_t pid = 0;
+    const auto [end, error] = std::from_chars(name.begin(), name.end(), pid);
+    if (error == std::errc() && end == name.end() && pid > 0) return pid;
+  }
+  return std::nullopt;
+}
+
+// Nobody has the number, and nobody listens: in another pid namespace, whose servers may
+// share the folder, the number says nothing.
+bool is_dead(pid_t owner, const std::string& path) {
+  if (::kill(owner, 0) == 0 || errno != ESRCH) return false;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return false;
+  path.copy(static_cast<char*>(address.sun_path), path.size());
+  const Fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const void* untyped = &address;
+  return probe &&
+         ::connect(probe.get(), static_cast<const sockaddr*>(untyped), sizeof address) < 0 &&
+         errno == ECONNREFUSED;
+}
+
 }  // namespace
 
 Result<server::Audit> open_audit(const std::string& file, const Policy& policy) {
@@ -58,6 +93,15 @@ Result<server::Audit> open_audit(const std::string& file, const Policy& policy) 
   if (made && audit) return audit;
   print_warning("no audit trail is kept: " + (made ? audit.error() : made.error()).message());
   return server::Audit::open({}, std::move(mask));
+}
+
+void sweep_sockets(const std::string& folder) {
+  std::error_code ignored;  // what cannot be listed has none to remove
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string path = entry.path();
+    const std::optional<pid_t> owner = owner_of(entry.path().filename().string());
+    if (owner && is_dead(*owner, path)) (void)::unlink(path.c_str());
+  }
 }
 
 Result<std::string> runtime_folder() {

@@ -12,6 +12,8 @@ Result<server::Audit> open_audit(const std::string& file, const Policy& policy);
 
 // The folder of the sockets by which `belljar approvals` finds servers; 0700.
 Result<std::string> runtime_folder();
+// Removes the sockets in it of servers that were killed.
+void sweep_sockets(const std::string& folder);
 // In it, the socket of `belljar serve`, which speaks HTTP.
 inline constexpr const char* kServeSocket = "serve.sock";
 

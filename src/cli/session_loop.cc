@@ -49,8 +49,8 @@ Result<std::unique_ptr<TerminalSession>> TerminalSession::start(const Loaded& lo
   const Caller caller = this_caller();
   TRY(check_workdir(loaded, caller));
   std::unique_ptr<TerminalSession> session(new TerminalSession);
-  session->engine_ =
-      TRY(session::Engine::make(session->loop_, loaded.policy, caller, settings_of(loaded)));
+  session->engine_ = TRY(session::Engine::make(session->loop_, loaded.policy, caller,
+                                               settings_of(loaded), loaded.bound));
   session->listen_for_interrupt();
   return session;
 }
@@ -99,6 +99,7 @@ Result<PythonResult> TerminalSession::python(PythonCall call) {
 Result<ShellResult> TerminalSession::shell(std::vector<std::string> commands) {
   ShellCall call;
   call.commands = std::move(commands);
+  call.one_shot = true;  // nothing comes after it
   call.on_output = printer();
   return wait_for(engine_->shell(kSession, std::move(call)));
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "policy/keys.h"
 #include "policy/net_rule.h"
 
 namespace belljar {
@@ -314,6 +315,18 @@ const Profile* find_profile(std::string_view name) {
   return at == std::end(kProfiles) ? nullptr : at;
 }
 
+namespace {
+
+std::string which_profile(std::string_view wrong) {
+  std::vector<std::string_view> names;
+  for (const Profile& profile : profiles()) names.push_back(profile.name);
+  const std::string_view near = nearest(wrong, names);
+  const std::string list = "belljar profile list";
+  return near.empty() ? list : "did you mean " + std::string(near) + "? " + list;
+}
+
+}  // namespace
+
 Result<Policy> make_policy(const Settings& settings, const Surroundings& around) {
   const bool named = settings.profile.has_value();
   const std::string wanted = named                         ? *settings.profile
@@ -321,7 +334,7 @@ Result<Policy> make_policy(const Settings& settings, const Surroundings& around)
                                                            : kDefaultProfile;
   const Profile* profile = find_profile(wanted);
   if (profile == nullptr)
-    return fail("profile: there is no \"" + wanted + "\"", 0, "belljar profile list");
+    return fail("profile: there is no \"" + wanted + "\"", 0, which_profile(wanted));
   Policy policy = profile->policy;
   const bool open = wanted == "open";
   apply_files(policy, settings, open);

@@ -42,6 +42,8 @@ constexpr ServerKey kKeys[] = {
      "after which /v1/dispatch answers that a call is still running"},
     {"drain_timeout", Kind::duration, &S::drain_timeout, "30",
      "how long requests may go on after the server was told to stop"},
+    {"approval_timeout", Kind::duration, &S::approval_timeout, "300",
+     "how long a call waits for a person to approve it, in `belljar mcp` too; then it is denied"},
 };
 
 Status set_text(std::string& to, const ServerKey& key, std::string_view text,

@@ -7,11 +7,13 @@
 
 #include "base/file.h"
 #include "base/printable.h"
+#include "policy/keys.h"
 #include "tools/tool_table.h"
 
 namespace belljar::server {
 namespace {
 
+constexpr std::string_view kOurKeys[] = {"name", "description", "permission"};
 constexpr std::size_t kMaxFile = std::size_t{1} << 20;
 constexpr std::size_t kMaxFrontMatter = std::size_t{64} << 10;
 constexpr std::size_t kMaxAgents = 1000;
@@ -61,6 +63,7 @@ class Reader {
     if (const YAML::Node about = root["description"]; about.IsDefined() && about.IsScalar())
       agent_.description = about.Scalar();
     const YAML::Node permission = root["permission"];
+    TRY(check_keys(root, permission));
     if (permission.IsDefined() && permission.IsMap()) {
       for (const auto& entry : permission) TRY(take(entry.first, entry.second));
     } else if (permission.IsDefined() && permission.IsNull()) {
@@ -80,6 +83,27 @@ class Reader {
                                  "temperature", "top_p", "color", "hidden", "steps"})
       if (key == own) return true;
     return false;
+  }
+
+  // Other programs have keys of their own, which mean nothing here. But a word that was to be
+  // `permission` would leave an agent that may do nothing, and nobody would see why.
+  Status check_keys(const YAML::Node& root, const YAML::Node& permission) {
+    if (permission.IsDefined() && permission.IsNull()) return {};  // they are tools
+    std::string others;
+    for (const auto& entry : root) {
+      if (!entry.first.IsScalar() || is_own_key(entry.first.Scalar())) continue;
+      const std::string key = printable(entry.first.Scalar());
+      const std::string_view near = nearest(key, kOurKeys);
+      if (!near.empty())
+        return fail("unknown key " + key, 0, "did you mean " + std::string(near) + "?");
+      others += (others.empty() ? "" : ", ") + key;
+    }
+    if (permission.IsDefined()) return {};
+    if (!others.empty())
+      return fail("it has no key permission, and " + others + " means nothing here", 0,
+                  "name, description and permission are read");
+    agent_.notes.emplace_back("it has no key permission, so it may do nothing");
+    return {};
   }
 
   Status take(const YAML::Node& key, const YAML::Node& value) {
@@ -103,7 +127,9 @@ class Reader {
       return {};
     }
     if (!is_ours(tool)) {
-      agent_.notes.push_back("there is no tool " + printable(given) + " here");
+      const std::string_view near = nearest(tool, tool_names());
+      agent_.notes.push_back("there is no tool " + printable(given) + " here" +
+                             (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));
       return {};
     }
     std::vector<PermissionRule>& all = agent_.permissions.tools[tool];
@@ -134,24 +160,37 @@ Result<Agent> parse_agent(std::string_view text, std::string name) {
   }
 }
 
-Result<std::map<std::string, Agent>> load_agents(const std::string& folder) {
-  std::map<std::string, Agent> agents;
+Result<Agent> load_agent(const std::string& path) {
+  const std::string text = TRY(read_regular(path, kMaxFile));
+  Result<Agent> agent = parse_agent(text, std::filesystem::path(path).stem());
+  if (!agent) return fail(printable(path) + ": " + agent.error().what, 0, agent.error().hint);
+  return agent;
+}
+
+Result<AgentFolder> load_agents(const std::string& folder) {
+  AgentFolder found;
   std::error_code error;
+  std::vector<std::string> paths;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     if (entry.path().extension() != ".md") continue;
-    if (agents.size() >= kMaxAgents) return fail("there are too many agents in " + folder);
-    const std::string path = entry.path();
-    const std::string text = TRY(read_regular(path, kMaxFile));
-    Result<Agent> agent = parse_agent(text, entry.path().stem());
-    if (!agent) return fail(printable(path) + ": " + agent.error().message());
-    if (agents.contains(agent->name))
-      return fail("two files of " + folder + " are about the agent " + printable(agent->name));
-    std::string name = agent->name;
-    agents.emplace(std::move(name), *std::move(agent));
+    if (paths.size() >= kMaxAgents) return fail("there are too many agents in " + folder);
+    paths.push_back(entry.path());
   }
   if (error && error != std::errc::no_such_file_or_directory)
     return fail("read " + folder, error.value());
-  return agents;
+  std::ranges::sort(paths);  // or which of two is taken would be anybody's guess
+  for (const std::string& path : paths) {
+    Result<Agent> agent = load_agent(path);
+    if (!agent) {
+      found.broken.push_back(agent.error().message());
+      continue;
+    }
+    std::string name = agent->name;
+    if (!found.agents.emplace(name, *std::move(agent)).second)
+      found.broken.push_back(printable(path) + ": another file is about the agent " +
+                             printable(name) + " too");
+  }
+  return found;
 }
 
 }  // namespace belljar::server

@@ -23,8 +23,14 @@ struct Agent {
 // `name` is what it is called where it does not say so itself.
 Result<Agent> parse_agent(std::string_view text, std::string name);
 
-// All of a folder, by name. A folder that is not there has none; a file that cannot be read
-// is an error.
-Result<std::map<std::string, Agent>> load_agents(const std::string& folder);
+// The agent of a file, named after it where it does not say so itself. Errors name the file.
+Result<Agent> load_agent(const std::string& path);
+
+// All of a folder, by name. A folder that is not there has none.
+struct AgentFolder {
+  std::map<std::string, Agent> agents;
+  std::vector<std::string> broken;  // why the other files are none
+};
+Result<AgentFolder> load_agents(const std::string& folder);
 
 }  // namespace belljar::server

@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "support/folder.h"
+
 namespace belljar::server {
 namespace {
 
 using enum Permission;
+using belljar::testing::Folder;
 
 Permission decide(const Agent& agent, std::string_view tool, std::string text = {}) {
   return agent.permissions.decide(tool, {.text = std::move(text)});
@@ -56,6 +59,32 @@ TEST(Agents, a_file_that_says_nothing_grants_nothing) {
   const Result<Agent> agent = parse_agent("---\nname: x\n---\n", "a");
   ASSERT_TRUE(agent);
   EXPECT_EQ(decide(*agent, "python"), deny);
+}
+
+TEST(Agents, a_key_that_was_to_be_another_is_refused) {
+  const Result<Agent> typo = parse_agent("---\nname: x\npermissions:\n  shell: allow\n---\n", "a");
+  ASSERT_FALSE(typo);
+  EXPECT_EQ(typo.error().what, "unknown key permissions");
+  EXPECT_EQ(typo.error().hint, "did you mean permission?");
+  EXPECT_FALSE(parse_agent("---\nrights:\n  shell: allow\n---\n", "a")) << "it would say nothing";
+  const Result<Agent> others =
+      parse_agent("---\nrights: 1\npermission:\n  shell: allow\n---\n", "a");
+  ASSERT_TRUE(others) << "other programs have keys of their own";
+}
+
+TEST(Agents, a_folder_is_read_though_some_files_are_broken) {
+  const Folder folder;
+  folder.write("good.md", "---\npermission:\n  shell: allow\n---\n");
+  folder.write("bad.md", "nothing");
+  folder.write("worse.md", "---\nname: good\npermission:\n  shell: deny\n---\n");
+  folder.write("other.txt", "nothing");
+  const Result<AgentFolder> found = load_agents(folder.path());
+  ASSERT_TRUE(found) << found.error().message();
+  ASSERT_EQ(found->agents.size(), 1U);
+  EXPECT_EQ(decide(found->agents.at("good"), "shell", "ls"), automatic) << "the first by its name";
+  ASSERT_EQ(found->broken.size(), 2U);
+  EXPECT_TRUE(found->broken[0].starts_with(folder.path() + "/bad.md: ")) << found->broken[0];
+  EXPECT_TRUE(load_agents(folder.path() + "/none")->agents.empty());
 }
 
 TEST(Agents, broken_files_are_refused) {

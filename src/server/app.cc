@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "plan/explain.h"
 #include "server/mcp_facts.h"
 #include "server/mcp_offer.h"
@@ -11,6 +12,10 @@ namespace belljar::server {
 namespace {
 
 namespace json = boost::json;
+
+constexpr std::string_view kWhichTokens =
+    "`belljar serve` says at its start which file the tokens are in; the last word of a line is "
+    "one, and SIGHUP makes it read the file again";
 
 std::string_view bearer_token(const Request& request) {
   const std::string* header = request.header("authorization");
@@ -77,8 +82,8 @@ Result<std::shared_ptr<App>> App::make(Loop& loop, Setup setup) {
   TRY(refuse_lost_promises(plan));
   app->capabilities_ = explain_json(plan);
   app->facts_ = facts_of(session::view_of(plan));
-  app->engine_ =
-      TRY(session::Engine::make(loop, loaded.policy, app->setup_.caller, loaded.session));
+  app->engine_ = TRY(
+      session::Engine::make(loop, loaded.policy, app->setup_.caller, loaded.session, loaded.bound));
   app->dispatcher_ = std::make_unique<Dispatcher>(
       loop, *app->engine_, std::move(app->setup_.dispatch), std::move(app->setup_.audit));
   app->dispatcher_->watch_sessions(app->watch_of_sessions());
@@ -125,7 +130,8 @@ std::expected<Principal, Response> App::authenticate(const Request& request,
   if (by_address) token = *in_address;
   if (!token.empty()) {
     const Principal* found = setup_.tokens.find(token);
-    if (found == nullptr) return std::unexpected(refuse(kUnauthorized, "this token is not known"));
+    if (found == nullptr)
+      return std::unexpected(refuse(kUnauthorized, "this token is not known", kWhichTokens));
     if (by_address && found->rights != std::set{Right::dispatch})
       return std::unexpected(refuse(kUnauthorized, "only a token for dispatch may be in an address",
                                     "POST /v1/sessions/{id}/dispatch makes one"));
@@ -136,8 +142,7 @@ std::expected<Principal, Response> App::authenticate(const Request& request,
   if (peer.is_owner)
     return Principal{
         .name = "uid:" + std::to_string(peer.uid), .rights = {Right::admin}, .session = {}};
-  return std::unexpected(refuse(kUnauthorized, "a token is needed",
-                                "Authorization: Bearer TOKEN, from the server's token file"));
+  return std::unexpected(refuse(kUnauthorized, "a token is needed"));
 }
 
 std::expected<std::shared_ptr<void>, Response> App::take_place(const Principal& principal) {
@@ -147,7 +152,8 @@ std::expected<std::shared_ptr<void>, Response> App::take_place(const Principal& 
     return std::unexpected(refuse(kTooMany, "this token has too many requests running",
                                   "wait for one, or raise max_requests in [server]"));
   if (counts_->total >= limits.max_requests_total)
-    return std::unexpected(refuse(kUnavailable, "the server has too many requests running"));
+    return std::unexpected(refuse(kUnavailable, "the server has too many requests running",
+                                  "wait, or raise max_requests_total in [server]"));
   return std::make_shared<Place>(counts_, principal.name);
 }
 
@@ -158,7 +164,9 @@ Admission App::admit(Request& request) {
   if (matched.route == nullptr && matched.allowed.empty())
     return std::unexpected(refuse(kNotFound, "there is nothing here", "see /openapi.json"));
   if (matched.route == nullptr) {
-    Response refusal = refuse(kMethodNotAllowed, "not with this method");
+    Response refusal =
+        refuse(kMethodNotAllowed, printable(request.method) + " is not possible here",
+               "use " + matched.allowed + "; /openapi.json lists what there is");
     refusal.headers.emplace_back("Allow", matched.allowed);
     return std::unexpected(std::move(refusal));
   }
@@ -169,7 +177,7 @@ Admission App::admit(Request& request) {
     return std::unexpected(refuse(kForbidden, "this token may not do that",
                                   "it needs the scope " + std::string(name(route.right))));
   if (draining_ && route.right != Right::none)
-    return std::unexpected(refuse(kUnavailable, "the server is stopping"));
+    return std::unexpected(refuse(kUnavailable, "the server is stopping", kStartsAgain));
   auto admitted = std::make_shared<Admitted>();
   admitted->route = &route;
   admitted->parameters = std::move(matched.parameters);
@@ -187,7 +195,7 @@ Admission App::admit(Request& request) {
 Async<Response> App::answer(Request request) {
   const std::shared_ptr<App> keep = shared_from_this();
   const Route& route = *request.admitted->route;
-  if (engine_ == nullptr) co_return refuse(kUnavailable, "the server has stopped");
+  if (engine_ == nullptr) co_return refuse(kUnavailable, "the server has stopped", kStartsAgain);
   const Clock::time_point began = Clock::now();
   Response response = co_await route.handler(*this, std::move(request));
   const auto time = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began);
@@ -200,16 +208,19 @@ Async<Response> App::answer(Request request) {
 Async<std::expected<const SessionEntry*, Response>> App::use_session(std::string id,
                                                                      Principal principal) {
   const SessionEntry* entry = book_.find(id, principal);
-  if (entry == nullptr) co_return std::unexpected(refuse(kNotFound, "there is no such session"));
+  if (entry == nullptr)
+    co_return std::unexpected(refuse(kNotFound, "there is no such session", kWhichSessions));
   // The engine would make a missing one again, but under the operator's policy.
   if (engine_->has(id)) co_return entry;
   const Result<std::string> again = engine_->open(id, entry->policy);
   if (!again) co_return std::unexpected(refuse(kUnavailable, again.error()));
   const Status linked = co_await link_skills(*this, *entry);
-  if (has_ended()) co_return std::unexpected(refuse(kUnavailable, "the server has stopped"));
+  if (has_ended())
+    co_return std::unexpected(refuse(kUnavailable, "the server has stopped", kStartsAgain));
   if (!linked) co_return std::unexpected(refuse(kSessionFailed, linked.error()));
   entry = book_.find(id, principal);  // it may have been closed meanwhile
-  if (entry == nullptr) co_return std::unexpected(refuse(kNotFound, "there is no such session"));
+  if (entry == nullptr)
+    co_return std::unexpected(refuse(kNotFound, "there is no such session", kWhichSessions));
   co_return entry;
 }
 
@@ -225,7 +236,8 @@ std::expected<const SessionEntry*, Response> App::open_session(SessionEntry entr
         refuse(kTooMany, "this token has " + std::to_string(most) + " sessions, the most allowed",
                "DELETE one, or raise max_sessions_per_token in [server]"));
   if (book_.find_any(entry.id) != nullptr)
-    return std::unexpected(refuse(kConflict, "there is a session " + entry.id + " already"));
+    return std::unexpected(refuse(kConflict, "there is a session " + entry.id + " already",
+                                  "choose another id, which all tokens share, or leave it out"));
   if (engine_->list().size() >= setup_.loaded.session.max_sessions)
     return std::unexpected(
         refuse(kUnavailable, "there are too many sessions", "raise max_sessions in [session]"));
@@ -323,10 +335,13 @@ void App::reload(Setup fresh) {
   // needed is the new one from now on.
   setup_.loaded.server = std::move(fresh.loaded.server);
   dispatcher_->set_floors(std::move(fresh.dispatch.floors));
+  dispatcher_->set_approval_patience(fresh.dispatch.approval_patience);
 }
 
 void App::drain() {
   draining_ = true;
+  // Before clients are hung up on: a call that waits for a person was denied, not cancelled.
+  dispatcher_->approvals().close("the server is stopping");
   events_.close();
   mcp_->close();
 }

@@ -51,6 +51,7 @@ json::object Approval::to_json() const {
 Async<std::optional<Decision>> Approvals::ask(Approval approval,
                                               std::function<void(const Approval&)> asked,
                                               std::shared_ptr<Cancel> cancel) {
+  if (closed_) co_return shutdown();
   const auto mine = std::make_shared<Pending>(loop_);
   approval.id = "a_" + random_hex(16);
   approval.asked = std::chrono::system_clock::now();
@@ -71,7 +72,7 @@ Async<std::optional<Decision>> Approvals::ask(Approval approval,
   const bool cancelled = !mine->decision && cancel != nullptr && cancel->asked();
   Decision decision;
   decision.by = cancelled ? "cancelled" : "timeout";
-  decision.message = cancelled ? "" : "nobody approved it in time";
+  decision.message = cancelled ? "" : "its time was over";
   if (mine->decision) decision = *mine->decision;
   tell(ApprovalEvent::Kind::decided, approval, decision);
   if (cancelled) co_return std::nullopt;
@@ -98,6 +99,22 @@ Status Approvals::decide(const std::string& id, Decision decision) {
   found->second->decision = std::move(decision);
   found->second->news.raise();
   return {};
+}
+
+Decision Approvals::shutdown() const {
+  Decision decision;
+  decision.by = "shutdown";
+  decision.message = closed_.value_or("");
+  return decision;
+}
+
+void Approvals::close(const std::string& why) {
+  closed_ = why;
+  for (const auto& [id, one] : pending_) {
+    if (one->decision) continue;
+    one->decision = shutdown();
+    one->news.raise();
+  }
 }
 
 std::vector<Approval> Approvals::pending() const {

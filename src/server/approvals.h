@@ -46,7 +46,7 @@ struct Decision {
   Scope scope = Scope::once;
   std::string pattern;
   std::string message;  // for the model
-  std::string by;       // who decided: a person's way in, or "timeout"
+  std::string by;       // who decided: a person's way in, "timeout" or "shutdown"
 };
 
 struct ApprovalEvent {
@@ -68,6 +68,10 @@ class Approvals {
                                      std::shared_ptr<Cancel> cancel);
   // Error: it is not pending (any more), or the decision makes no sense.
   Status decide(const std::string& id, Decision decision);
+  // Nobody will decide any more: what waits is denied, and what asks from now on.
+  void close(const std::string& why);
+  // Of what is asked from now on.
+  void set_patience(std::chrono::milliseconds patience) { patience_ = patience; }
 
   std::vector<Approval> pending() const;
   std::optional<Approval> find(const std::string& id) const;
@@ -95,6 +99,7 @@ class Approvals {
     std::set<std::pair<std::string, std::vector<std::string>>> same;
   };
   void tell(ApprovalEvent::Kind kind, const Approval& approval, const Decision& decision);
+  Decision shutdown() const;
 
   Loop& loop_;
   std::chrono::milliseconds patience_;
@@ -102,6 +107,7 @@ class Approvals {
   std::map<std::string, Memory> memory_;  // by session
   std::map<std::size_t, Listener> listeners_;
   std::size_t last_listener_ = 0;
+  std::optional<std::string> closed_;  // why
 };
 
 // once, tool, pattern or same.

@@ -40,6 +40,25 @@ TEST(Approvals, one_that_nobody_decides_about_is_denied) {
   EXPECT_TRUE(approvals.pending().empty());
 }
 
+TEST(Approvals, when_nobody_will_decide_any_more_all_are_denied) {
+  Loop loop;
+  Approvals approvals(loop, std::chrono::hours(1));
+  std::size_t decided = 0;
+  approvals.subscribe([&](const ApprovalEvent& event) {
+    if (event.kind == ApprovalEvent::Kind::decided) ++decided;
+  });
+  const auto waited = ask(approvals, loop, about("shell", {"ls"}),
+                          [&](const Approval&) { approvals.close("it stops"); });
+  ASSERT_TRUE(waited);
+  EXPECT_FALSE(waited->approved);
+  EXPECT_EQ(waited->by, "shutdown");
+  EXPECT_EQ(waited->message, "it stops");
+  EXPECT_EQ(decided, 1U);
+  const auto later = ask(approvals, loop, about("shell", {"ls"}), {});
+  ASSERT_TRUE(later);
+  EXPECT_EQ(later->by, "shutdown") << "it does not wait";
+}
+
 TEST(Approvals, a_decision_is_heard_once) {
   Loop loop;
   Approvals approvals(loop, milliseconds(10'000));

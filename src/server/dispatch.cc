@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
+#include "policy/keys.h"
 #include "server/processes.h"
 #include "tools/arguments.h"
 #include "tools/file_tools.h"
@@ -25,6 +27,20 @@ void add_texts(const json::value* value, std::vector<std::string>& into) {
   if (const json::array* list = value->if_array())
     for (const json::value& one : *list)
       if (one.is_string()) into.emplace_back(one.get_string());
+}
+
+// Who may say so, since an agent is no secret: it is a file beside the server's settings.
+std::string no_such_agent(const std::string& agent,
+                          const std::map<std::string, Permissions>& known) {
+  std::string text = "there is no agent " + printable(agent) + ", so it may do nothing";
+  if (known.empty()) return text + "; this server has none";
+  std::vector<std::string_view> names;
+  for (const auto& one : known) names.push_back(one.first);
+  const std::string_view near = nearest(agent, names);
+  if (!near.empty()) return text + "; did you mean " + std::string(near) + "?";
+  std::string listed;
+  for (std::string_view name : names) listed.append(listed.empty() ? "" : ", ").append(name);
+  return text + "; there are " + listed;
 }
 
 }  // namespace
@@ -235,6 +251,8 @@ Async<ToolAnswer> Dispatcher::judge(ToolCall& call) {
     event["decision"] = "denied";
     event["by"] = "permissions";
     audit_.write(std::move(event));
+    if (!call.agent.empty() && !settings_.agents.contains(call.agent))
+      co_return tool_error("denied", no_such_agent(call.agent, settings_.agents));
     co_return tool_error("denied", "the permissions of this server deny " + call.tool +
                                        " with these arguments; do not try it in another way");
   }
@@ -247,7 +265,9 @@ Async<ToolAnswer> Dispatcher::judge(ToolCall& call) {
     if (!decision->message.empty()) event["message"] = audit_.mask().text(decision->message);
     audit_.write(std::move(event));
     if (!decision->approved) {
-      std::string why = "a person did not approve this call";
+      const bool by_nobody = decision->by == "timeout" || decision->by == "shutdown";
+      std::string why =
+          by_nobody ? "nobody has approved this call" : "a person did not approve this call";
       if (!decision->message.empty()) why += ": " + decision->message;
       co_return tool_error("not_approved", why);
     }

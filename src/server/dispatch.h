@@ -114,6 +114,10 @@ class Dispatcher {
   const DispatchSettings& settings() const { return settings_; }
   // From the next call on.
   void set_floors(std::vector<Permissions> floors) { settings_.floors = std::move(floors); }
+  void set_approval_patience(std::chrono::milliseconds patience) {
+    settings_.approval_patience = patience;
+    approvals_.set_patience(patience);
+  }
 
  private:
   struct Lane;

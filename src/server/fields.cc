@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/printable.h"
+#include "policy/keys.h"
+
 namespace belljar::server {
 
 namespace json = boost::json;
@@ -12,6 +15,18 @@ namespace {
 constexpr std::uint64_t kMaxMilliseconds = 86'400'000ULL * 365;  // far from any overflow
 
 constexpr double kLargestExact = 9007199254740992.0;  // 2^53
+
+constexpr std::string_view kOneObject =
+    "send one object, as {\"code\": \"1 + 1\"}; /openapi.json describes every request";
+
+// For a person: lines and columns begin at 1.
+std::string place_in(std::string_view text, std::size_t offset) {
+  const std::string_view before = text.substr(0, offset);
+  const auto lines = std::ranges::count(before, '\n');
+  const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
+  return "line " + std::to_string(lines + 1) + ", column " +
+         std::to_string(before.size() - line_start + 1);
+}
 
 bool is_json(const Request& request) {
   const std::string* type = request.header("content-type");
@@ -29,16 +44,27 @@ std::expected<json::object, Response> json_body(const Request& request) {
     return std::unexpected(refuse(kUnsupportedMedia, "the body must be application/json"));
   json::parse_options options;
   options.max_depth = kMaxJsonDepth;
+  json::parser parser({}, options);
   boost::system::error_code error;
-  json::value value = json::parse(request.body, error, {}, options);
-  if (error) return std::unexpected(refuse(kBadRequest, "the body is no JSON: " + error.message()));
+  const std::size_t read = parser.write_some(request.body, error);
+  const std::string where = " at " + place_in(request.body, read);
+  // What comes after the value, too, which write_some leaves.
+  if (!error && request.body.find_first_not_of(" \t\r\n", read) != std::string::npos)
+    return std::unexpected(
+        refuse(kBadRequest, "the body is no JSON: something follows it" + where, kOneObject));
+  if (error)
+    return std::unexpected(
+        refuse(kBadRequest, "the body is no JSON: " + error.message() + where, kOneObject));
+  json::value value = parser.release();
   if (!value.is_object())
-    return std::unexpected(refuse(kBadRequest, "the body must be a JSON object"));
+    return std::unexpected(refuse(kBadRequest, "the body must be a JSON object", kOneObject));
   return std::move(value.as_object());
 }
 
-void Fields::complain(std::string_view name, std::string_view what) {
-  if (fault_.empty()) fault_ = std::string(name) + ": " + std::string(what);
+void Fields::complain(std::string_view name, std::string_view what, std::string hint) {
+  if (!fault_.empty()) return;
+  fault_ = printable(name) + ": " + std::string(what);
+  hint_ = std::move(hint);
 }
 
 json::value* Fields::take(std::string_view name) {
@@ -112,10 +138,17 @@ std::optional<json::object> Fields::object(std::string_view name) {
 }
 
 std::optional<Response> Fields::refusal() {
-  for (const auto& member : object_)
-    if (!known_.contains(member.key())) complain(member.key(), "there is no such field");
+  const std::vector<std::string_view> names(known_.begin(), known_.end());
+  for (const auto& member : object_) {
+    if (known_.contains(member.key())) continue;
+    const std::string_view near = nearest(member.key(), names);
+    std::string listed;
+    for (std::string_view name : names) listed.append(listed.empty() ? "" : ", ").append(name);
+    complain(member.key(), "there is no such field",
+             near.empty() ? "there are " + listed : "did you mean " + std::string(near) + "?");
+  }
   if (fault_.empty()) return std::nullopt;
-  return refuse(kBadRequest, fault_, "/openapi.json describes every request");
+  return refuse(kBadRequest, fault_, hint_);
 }
 
 }  // namespace belljar::server

@@ -38,11 +38,11 @@ class Fields {
 
  private:
   boost::json::value* take(std::string_view name);
-  void complain(std::string_view name, std::string_view what);
+  void complain(std::string_view name, std::string_view what, std::string hint = {});
 
   boost::json::object object_;
   std::set<std::string, std::less<>> known_;
-  std::string fault_;
+  std::string fault_, hint_;
 };
 
 }  // namespace belljar::server

@@ -68,8 +68,11 @@ Async<Response> create_session(App& app, Request request) {
   const json::object wishes = fields.object("policy").value_or(json::object());
   const std::vector<std::string> skills = fields.texts("skills");
   if (std::optional<Response> refusal = fields.refusal()) co_return std::move(*refusal);
-  if (id && id->empty()) co_return refuse(kBadRequest, "id: must not be empty");
-  if (profile && profile->empty()) co_return refuse(kBadRequest, "profile: must not be empty");
+  if (id && id->empty())
+    co_return refuse(kBadRequest, "id: must not be empty", "leave it out, and one is made up");
+  if (profile && profile->empty())
+    co_return refuse(kBadRequest, "profile: must not be empty",
+                     "leave it out for the server's own");
   std::expected<Policy, Response> policy =
       requested_policy(app.setup().loaded, app.setup().caller, profile.value_or(""), wishes);
   if (!policy) co_return std::move(policy.error());
@@ -105,11 +108,11 @@ Async<Response> get_session(App& app, Request request) {
 Async<Response> delete_session(App& app, Request request) {
   const std::string id = parameter(request, "id");
   const SessionEntry* entry = app.book().find(id, principal_of(request));
-  if (entry == nullptr) co_return refuse(kNotFound, "there is no such session");
+  if (entry == nullptr) co_return refuse(kNotFound, "there is no such session", kWhichSessions);
   // To use what is shared is not to own it.
   const Principal& principal = principal_of(request);
   if (entry->owner != principal.name && !principal.may(Right::admin))
-    co_return refuse(kForbidden, "the session belongs to another token");
+    co_return refuse(kForbidden, "the session belongs to another token", kOnlyItsOwner);
   app.close_session(id);
   Response done;
   done.status = 204;

@@ -7,6 +7,10 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr std::string_view kWhatASkillIs =
+    "a skill is SKILL.md, which begins with name: and description: between lines of ---, and up to "
+    "500 plain files beside it";
+
 // A zip as it is, or a form with files.
 Result<SkillFiles> read_upload(const std::string& body, const std::string& content_type) {
   const std::string boundary = boundary_in(content_type);
@@ -37,28 +41,29 @@ Async<Response> take_upload(App& app, Request request, std::string id) {
   const std::string* type = request.header("content-type");
   if (type == nullptr || !is_upload(*type))
     co_return refuse(kUnsupportedMedia, "a skill is a zip, or a form with files",
-                     "multipart/form-data or application/zip");
+                     "send multipart/form-data (curl -F files=@SKILL.md) or application/zip");
   // One at a time: versions are numbered.
   const session::Turns::Turn turn = co_await app.skill_turns().take();
-  if (app.has_ended()) co_return refuse(kUnavailable, "the server is stopping");
+  if (app.has_ended()) co_return refuse(kUnavailable, "the server is stopping", kStartsAgain);
   std::expected<const Skill*, Response> known = known_skill(app, principal, id, {});
   if (!known) co_return std::move(known.error());
   using Read = Result<std::shared_ptr<const SkillFiles>>;
   auto read = [body = std::move(request.body), content_type = *type]() -> Read {
     return std::make_shared<const SkillFiles>(TRY(read_upload(body, content_type)));
   };
-  const Read files =
-      co_await app.engine().aside().run(app.loop(), principal.name, std::move(read));
+  const Read files = co_await app.engine().aside().run(app.loop(), principal.name, std::move(read));
+  if (!files && files.error().hint.empty())
+    co_return refuse(kBadRequest, files.error().message(), kWhatASkillIs);
   if (!files) co_return refuse(kBadRequest, files.error());
-  if (app.has_ended()) co_return refuse(kUnavailable, "the server is stopping");
+  if (app.has_ended()) co_return refuse(kUnavailable, "the server is stopping", kStartsAgain);
   known = known_skill(app, principal, id, (*files)->name);  // it may have been removed meanwhile
   if (!known) co_return std::move(known.error());
   const Result<SkillStore::Place> place = app.skills().place_for(*known);
-  if (!place) co_return refuse(kTooMany, place.error());
+  if (!place) co_return refuse(kTooMany, place.error().message(), "DELETE what is not needed");
   auto write = [folder = place->folder, skill = *files]() -> Status {
     return SkillStore::write_version(folder, *skill);
   };
-  const Status written = 
+  const Status written =
       co_await app.engine().aside().run(app.loop(), principal.name, std::move(write));
   if (!written) co_return refuse(kInternal, written.error());
   const Result<const Skill*> made = app.skills().add(*place, **files, principal);
@@ -90,14 +95,14 @@ Async<Response> list_skills(App& app, Request request) {
 
 Async<Response> get_skill(App& app, Request request) {
   const Skill* skill = app.skills().find(parameter(request, "id"), principal_of(request));
-  if (skill == nullptr) co_return refuse(kNotFound, "there is no such skill");
+  if (skill == nullptr) co_return refuse(kNotFound, "there is no such skill", kWhichSkills);
   const json::object answer = skill->to_json();
   co_return answer_json(answer);
 }
 
 Async<Response> list_skill_versions(App& app, Request request) {
   const Skill* skill = app.skills().find(parameter(request, "id"), principal_of(request));
-  if (skill == nullptr) co_return refuse(kNotFound, "there is no such skill");
+  if (skill == nullptr) co_return refuse(kNotFound, "there is no such skill", kWhichSkills);
   json::array list;
   for (const std::uint64_t version : skill->versions) {
     json::object one;
@@ -114,9 +119,9 @@ Async<Response> list_skill_versions(App& app, Request request) {
 
 Async<Response> delete_skill(App& app, Request request) {
   const Skill* skill = app.skills().find(parameter(request, "id"), principal_of(request));
-  if (skill == nullptr) co_return refuse(kNotFound, "there is no such skill");
+  if (skill == nullptr) co_return refuse(kNotFound, "there is no such skill", kWhichSkills);
   if (!app.skills().may_change(*skill, principal_of(request)))
-    co_return refuse(kForbidden, "the skill belongs to another token");
+    co_return refuse(kForbidden, "the skill belongs to another token", kOnlyItsOwner);
   const std::string id = skill->id;
   const Status removed = app.skills().remove(id);
   if (!removed) co_return refuse(kInternal, removed.error());

@@ -18,7 +18,7 @@ Async<Response> get_health(App&, Request) {
 }
 
 Async<Response> get_ready(App& app, Request) {
-  if (app.is_draining()) co_return refuse(kUnavailable, "the server is stopping");
+  if (app.is_draining()) co_return refuse(kUnavailable, "the server is stopping", kStartsAgain);
   const json::object status{{"status", "ready"}};
   co_return answer_json(status);
 }

@@ -1,4 +1,6 @@
 // Tools by name, what waits for a person, and the dispatch of mistral.rs.
+#include "policy/keys.h"
+#include "policy/permissions.h"
 #include "server/fields.h"
 #include "server/handlers.h"
 #include "server/mcp_offer.h"
@@ -32,6 +34,12 @@ Response answer_tools(tools::Facts facts, const SessionEntry& entry = {}) {
   json::object answer;
   answer["tools"] = tools_of(facts);
   return answer_json(answer);
+}
+
+std::string which_tool(std::string_view wrong) {
+  const std::string_view near = nearest(wrong, tool_names());
+  return (near.empty() ? "" : "did you mean " + std::string(near) + "? ") +
+         std::string("GET /v1/tools lists what there is");
 }
 
 // ---- dispatch -----------------------------------------------------------------
@@ -128,7 +136,7 @@ Async<std::expected<const SessionEntry*, Response>> dispatch_session(App& app,
   const Principal& principal = principal_of(request);
   if (app.book().find(id, principal) != nullptr) co_return co_await app.use_session(id, principal);
   if (!principal.session.empty() || app.book().find_any(id) != nullptr)
-    co_return std::unexpected(refuse(kNotFound, "there is no such session"));
+    co_return std::unexpected(refuse(kNotFound, "there is no such session", kWhichSessions));
   SessionEntry entry;
   entry.id = id;
   entry.owner = principal.name;
@@ -149,7 +157,7 @@ Async<Response> list_session_tools(App& app, Request request) {
       co_await app.engine().view(id, principal_of(request).name);
   if (!view) co_return refuse(kSessionFailed, view.error());
   const SessionEntry* still = app.book().find(id, principal_of(request));
-  if (still == nullptr) co_return refuse(kNotFound, "there is no such session");
+  if (still == nullptr) co_return refuse(kNotFound, "there is no such session", kWhichSessions);
   co_return answer_tools(facts_of(*view), *still);
 }
 
@@ -163,13 +171,13 @@ Async<Response> call_session_tool(App& app, Request request) {
   // Who uses what another shares does not act in that other's name on anything else.
   const Principal& principal = principal_of(request);
   if (tool.starts_with("session_") && (*entry)->owner != principal.name)
-    co_return refuse(kForbidden, "the session belongs to another token");
+    co_return refuse(kForbidden, "the session belongs to another token", kOnlyItsOwner);
   ToolCall call = tool_call(**entry, principal, tool, std::move(*body));
   const ToolAnswer answer = co_await call_tool(app, std::move(call));
   if (!app.has_ended() && tool == "session_close" && !answer.is_error) app.close_session(id);
   const std::optional<Fault> fault = fault_of(answer);
   if (fault && fault->type == kNotFound.type && answer.error_type == "unknown_tool")
-    co_return refuse(kNotFound, answer.text);
+    co_return refuse(kNotFound, answer.text, which_tool(tool));
   const json::object object = to_json(answer);
   co_return answer_json(object);
 }
@@ -189,7 +197,7 @@ Async<Response> list_approvals(App& app, Request request) {
 Async<Response> get_approval(App& app, Request request) {
   const std::optional<Approval> found = app.dispatcher().approvals().find(parameter(request, "id"));
   if (!found || app.book().find(found->session, principal_of(request)) == nullptr)
-    co_return refuse(kNotFound, "nothing of that id waits for approval");
+    co_return refuse(kNotFound, "nothing of that id waits for approval", kWhichApprovals);
   const json::object answer = found->to_json();
   co_return answer_json(answer);
 }
@@ -198,7 +206,7 @@ Async<Response> decide_approval(App& app, Request request) {
   const std::string id = parameter(request, "id");
   const std::optional<Approval> found = app.dispatcher().approvals().find(id);
   if (!found || app.book().find(found->session, principal_of(request)) == nullptr)
-    co_return refuse(kNotFound, "nothing of that id waits for approval");
+    co_return refuse(kNotFound, "nothing of that id waits for approval", kWhichApprovals);
   std::expected<json::object, Response> body = json_body(request);
   if (!body) co_return std::move(body.error());
   Fields fields(std::move(*body));
@@ -211,10 +219,13 @@ Async<Response> decide_approval(App& app, Request request) {
   decision.by = principal_of(request).name;
   if (std::optional<Response> refusal = fields.refusal()) co_return std::move(*refusal);
   if (word != "approve" && word != "deny")
-    co_return refuse(kBadRequest, "decision: must be approve or deny");
+    co_return refuse(kBadRequest, "decision: must be approve or deny",
+                     R"(send {"decision": "approve"} or {"decision": "deny", "message": "..."})");
   decision.approved = word == "approve";
   const std::optional<Scope> parsed = parse_scope(scope);
-  if (!parsed) co_return refuse(kBadRequest, "scope: must be once, tool or pattern");
+  if (!parsed)
+    co_return refuse(kBadRequest, "scope: must be once, tool, same or pattern",
+                     R"(for a pattern send {"scope": "pattern", "pattern": "git *"} besides)");
   decision.scope = *parsed;
   const Status decided = app.dispatcher().approvals().decide(id, std::move(decision));
   if (!decided) co_return refuse(kConflict, decided.error());

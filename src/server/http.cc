@@ -55,7 +55,8 @@ Response refuse_unread(error_code error, bool timed_out) {
   if (error == http::error::body_limit)
     return refuse(kTooLarge, "the body of the request is too large");
   if (error == beast::error::timeout) return refuse(kTimeout, "the request did not arrive in time");
-  return refuse(kBadRequest, "this is no HTTP request: " + error.message());
+  return refuse(kBadRequest, "this is no HTTP request: " + error.message(),
+                "speak HTTP/1.1 without TLS");
 }
 
 }  // namespace
@@ -354,9 +355,13 @@ bool HttpServer::State::make_room() {
 void HttpServer::State::take_in(const std::shared_ptr<State>& self, Fd fd) {
   if (!make_room()) {
     ++refused;
-    static const std::string kFull =
-        head_text(Response{.status = 503, .headers = {{"Retry-After", "1"}}, .body = std::string()},
-                  "Content-Length: 0\r\n", false);
+    static const std::string kFull = [] {
+      const Response full = refuse(kUnavailable, "the server has too many connections",
+                                   "wait, or raise max_connections in [server]");
+      const auto& text = std::get<std::string>(full.body);
+      const std::string framing = "Content-Length: " + std::to_string(text.size()) + "\r\n";
+      return head_text(full, framing, false) + text;
+    }();
     (void)::send(fd.get(), kFull.data(), kFull.size(), MSG_NOSIGNAL);  // if it fits
     return;
   }

@@ -45,10 +45,13 @@ Status remove_left_behind(const sockaddr_un& address) {
   struct stat found{};
   if (::lstat(address.sun_path, &found) < 0) return {};
   if (!S_ISSOCK(found.st_mode))
-    return fail(std::string(address.sun_path) + " is there, and is no socket");
+    return fail(std::string(address.sun_path) + " is there, and is no socket", 0,
+                "move it away, or choose another: socket in [server], or --listen=unix:PATH");
   const Fd probe = TRY(open_socket(AF_UNIX));
   if (::connect(probe.get(), plain(address), sizeof address) == 0 || errno != ECONNREFUSED)
-    return fail("another server listens on " + std::string(address.sun_path));
+    return fail("another server listens on " + std::string(address.sun_path), 0,
+                "stop it, or choose another: socket in [server], or --listen=ADDRESS:PORT, which "
+                "has none");
   if (::unlink(address.sun_path) < 0 && errno != ENOENT)
     return fail("remove " + std::string(address.sun_path), errno);
   return {};
@@ -60,10 +63,23 @@ Result<Fd> listen_locally(const std::string& path) {
   Fd socket = TRY(open_socket(AF_UNIX));
   // The mode of the file is that of the socket; nobody can connect before listen(2).
   if (::fchmod(socket.get(), 0600) < 0) return fail("fchmod of a socket", errno);
-  if (::bind(socket.get(), plain(address), sizeof address) < 0) return fail("bind " + path, errno);
+  if (::bind(socket.get(), plain(address), sizeof address) < 0)
+    return fail("bind " + path, errno, "make its folder first, or choose another");
   if (::chmod(path.c_str(), 0600) < 0) return fail("chmod " + path, errno);
   if (::listen(socket.get(), kBacklog) < 0) return fail("listen on " + path, errno);
   return socket;
+}
+
+std::string about_port(int err, const Endpoint& endpoint) {
+  Endpoint any = endpoint;
+  any.port = 0;
+  if (err == EADDRINUSE)
+    return "another program listens there, perhaps another `belljar serve`; choose another port: "
+           "--listen=" +
+           any.text() + " takes one that is free";
+  if (err == EACCES) return "ports below 1024 are root's; choose a higher one with --listen";
+  if (err == EADDRNOTAVAIL) return "this computer has no such address; `ip address` lists them";
+  return {};
 }
 
 Result<Fd> listen_on_port(const Endpoint& endpoint) {
@@ -72,9 +88,7 @@ Result<Fd> listen_on_port(const Endpoint& endpoint) {
   const int on = 1;
   (void)::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // a convenience
   if (::bind(socket.get(), address.get(), address.size) < 0)
-    return fail(
-        "bind " + endpoint.text(), errno,
-        errno == EADDRINUSE ? "another program listens there; choose another --listen" : "");
+    return fail("bind " + endpoint.text(), errno, about_port(errno, endpoint));
   if (::listen(socket.get(), kBacklog) < 0) return fail("listen on " + endpoint.text(), errno);
   return socket;
 }

@@ -46,10 +46,12 @@ class Stdio : public std::enable_shared_from_this<Stdio> {
       const Cancel::Hearing hearing(stop, [self] { self->in_.cancel(); });
       co_await self->read(stop);
     }
-    // Who has closed our input may still read what was asked for before.
+    // Who has closed our input may still read what was asked for before. When we were told
+    // to stop, that is what has been answered already.
     const Clock::time_point end = Clock::now() + kLastMoment;
-    while (!stop->asked() && !self->broken_ && Clock::now() < end) {
-      if (!self->peer_->busy() && self->outbox_.empty()) break;
+    while (!self->broken_ && Clock::now() < end) {
+      const bool more_comes = !stop->asked() && self->peer_->busy();
+      if (!more_comes && self->outbox_.empty()) break;
       const Clock::time_point soon = Clock::now() + std::chrono::milliseconds(10);
       (void)co_await self->news_.wait_until(std::min(end, soon));
     }

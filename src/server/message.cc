@@ -39,6 +39,7 @@ Response answer_json(const json::value& value, int status) {
 }
 
 Response refuse(Fault fault, std::string_view message, std::string_view hint) {
+  if (hint.empty()) hint = fault.hint;
   json::object error{{"type", fault.type}, {"message", message}, {"hint", hint}};
   Response response = answer_json(json::object{{"error", std::move(error)}}, fault.status);
   if (fault.status == kTooMany.status || fault.status == kUnavailable.status)
@@ -54,7 +55,8 @@ Response refuse(Fault fault, const Error& error) {
 
 json::object error_object(Fault fault, const Error& error) {
   const std::string message = Error{error.what, error.err, {}}.message();
-  return {{"type", fault.type}, {"message", message}, {"hint", error.hint}};
+  const std::string_view hint = error.hint.empty() ? fault.hint : std::string_view(error.hint);
+  return {{"type", fault.type}, {"message", message}, {"hint", hint}};
 }
 
 std::string_view reason_phrase(int status) {
@@ -93,6 +95,8 @@ std::string_view reason_phrase(int status) {
       return "Too Many Requests";
     case 431:
       return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
     case 503:
       return "Service Unavailable";
     default:

@@ -58,30 +58,70 @@ struct Response {
   std::variant<std::string, FileBody, std::shared_ptr<EventStream>> body;
 };
 
-// One kind of failure, as clients tell them apart.
+// One kind of failure, as clients tell them apart, and what to do about it where nothing
+// better is known.
 struct Fault {
   int status;
   std::string_view type;
+  std::string_view hint;
 };
-inline constexpr Fault kBadRequest{400, "bad_request"};
-inline constexpr Fault kUnauthorized{401, "unauthorized"};
-inline constexpr Fault kForbidden{403, "forbidden"};
-inline constexpr Fault kWiderPolicy{403, "wider_policy"};
-inline constexpr Fault kNotFound{404, "not_found"};
-inline constexpr Fault kMethodNotAllowed{405, "method_not_allowed"};
-inline constexpr Fault kTimeout{408, "timeout"};
-inline constexpr Fault kConflict{409, "conflict"};
-inline constexpr Fault kSessionClosed{409, "session_closed"};
-inline constexpr Fault kTooLarge{413, "too_large"};
-inline constexpr Fault kUnsupportedMedia{415, "unsupported_media_type"};
-inline constexpr Fault kBadRange{416, "range_not_satisfiable"};
-inline constexpr Fault kTooMany{429, "too_many_requests"};
-inline constexpr Fault kHeadersTooLarge{431, "headers_too_large"};
-inline constexpr Fault kInternal{500, "internal"};
-inline constexpr Fault kUnavailable{503, "unavailable"};
-inline constexpr Fault kSessionFailed{503, "session_failed"};  // its sandbox
+inline constexpr Fault kBadRequest{400, "bad_request", "/openapi.json describes every request"};
+inline constexpr Fault kUnauthorized{
+    401, "unauthorized",
+    "send `Authorization: Bearer TOKEN`; `belljar serve` says at its start where the tokens are"};
+inline constexpr Fault kForbidden{403, "forbidden",
+                                  "use a token that may, or ask who runs the server"};
+inline constexpr Fault kWiderPolicy{
+    403, "wider_policy", "ask for the same or less; /v1/capabilities says what there is"};
+inline constexpr Fault kDenied{
+    403, "denied",
+    "[permissions], --permission and agent files of the server say what may be done"};
+inline constexpr Fault kNotApproved{403, "not_approved",
+                                    "ask again and have it approved: POST /v1/approvals/{id}"};
+inline constexpr Fault kNotFound{404, "not_found",
+                                 "GET the list that it should be in; another token's is not shown"};
+inline constexpr Fault kMethodNotAllowed{405, "method_not_allowed",
+                                         "use a method of the header Allow"};
+inline constexpr Fault kTimeout{408, "timeout",
+                                "send faster, or raise header_timeout or body_timeout in [server]"};
+inline constexpr Fault kConflict{409, "conflict", "look at what is there now, and choose another"};
+inline constexpr Fault kSessionClosed{409, "session_closed",
+                                      "POST /v1/sessions makes another session"};
+inline constexpr Fault kCancelled{409, "cancelled", "send it again if it is still wanted"};
+inline constexpr Fault kTooLarge{413, "too_large",
+                                 "send less at once; /openapi.json says how much each takes"};
+inline constexpr Fault kUnsupportedMedia{
+    415, "unsupported_media_type",
+    "send the header `Content-Type: application/json` (curl: -H 'Content-Type: application/json')"};
+inline constexpr Fault kBadRange{416, "range_not_satisfiable",
+                                 "ask for bytes that the file has, or leave Range out"};
+inline constexpr Fault kTooMany{429, "too_many_requests", "wait, as Retry-After says"};
+inline constexpr Fault kHeadersTooLarge{431, "headers_too_large",
+                                        "send fewer or shorter headers, or a shorter address"};
+inline constexpr Fault kInternal{500, "internal", "what the server printed says more"};
+inline constexpr Fault kUnavailable{503, "unavailable", "wait, as Retry-After says, and try again"};
+inline constexpr Fault kSessionFailed{
+    // its sandbox
+    503, "session_failed", "`belljar doctor` and `belljar explain` say what this host can do"};
 
-// {"error": {"type", "message", "hint"}}
+// Hints that several have.
+inline constexpr std::string_view kStartsAgain = "try again when it has been started again";
+inline constexpr std::string_view kWhichSessions =
+    "GET /v1/sessions lists yours, POST /v1/sessions makes one";
+inline constexpr std::string_view kWhichApprovals =
+    "GET /v1/approvals lists what waits; it may have been decided, or its time was over";
+inline constexpr std::string_view kWhichSkills =
+    "GET /v1/skills lists those that you can use, POST /v1/skills uploads one";
+inline constexpr std::string_view kOnlyItsOwner =
+    "only the token that made it, or one with the scope admin, may do that";
+
+inline constexpr const Fault* kFaults[] = {
+    &kBadRequest,    &kUnauthorized,    &kForbidden,        &kWiderPolicy,      &kDenied,
+    &kNotApproved,   &kNotFound,        &kMethodNotAllowed, &kTimeout,          &kConflict,
+    &kSessionClosed, &kCancelled,       &kTooLarge,         &kUnsupportedMedia, &kBadRange,
+    &kTooMany,       &kHeadersTooLarge, &kInternal,         &kUnavailable,      &kSessionFailed};
+
+// {"error": {"type", "message", "hint"}}. Without a hint of its own it has the fault's.
 Response refuse(Fault fault, std::string_view message, std::string_view hint = {});
 Response refuse(Fault fault, const Error& error);
 boost::json::object error_object(Fault fault, const Error& error);

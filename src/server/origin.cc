@@ -37,7 +37,8 @@ std::string host_name_of(std::string_view header) {
 std::optional<Response> refuse_foreign(const Request& request, const Names& names) {
   const std::string* host = request.header("host");
   if (host == nullptr && !request.peer.is_local_socket)
-    return refuse(kBadRequest, "the request must have one Host header");
+    return refuse(kBadRequest, "the request must have one Host header",
+                  "send `Host: localhost`, as every client of HTTP/1.1 does");
   if (!request.peer.is_local_socket && !is_known(host_name_of(*host), names))
     return refuse(kForbidden, "this server does not go by that name",
                   "hosts in [server] lists the names that it has besides localhost");

@@ -4,6 +4,7 @@
 #include <array>
 #include <boost/json.hpp>
 
+#include "base/printable.h"
 #include "policy/validate.h"
 #include "policy/widening.h"
 #include "session/session.h"
@@ -25,6 +26,26 @@ constexpr std::array<std::string_view, 19> kAllowed = {
 // on a thread that others could use.
 constexpr std::size_t kMaxPatterns = 16;
 constexpr std::size_t kMaxValues = 256;  // of all lists; they are compared with the operator's
+
+std::string listed(std::span<const std::string_view> names) {
+  std::string text;
+  for (std::string_view name : names) text.append(text.empty() ? "" : ", ").append(name);
+  return text;
+}
+
+std::string which_key(std::string_view wrong) {
+  const std::string_view near = find_key(wrong) == nullptr ? nearest(wrong, kAllowed) : "";
+  return near.empty() ? "there are " + listed(kAllowed) : "did you mean " + std::string(near) + "?";
+}
+
+// A profile of the operator's own file is none that can be asked for.
+std::string which_profile(std::string_view wrong) {
+  std::vector<std::string_view> names;
+  for (const Profile& profile : profiles()) names.push_back(profile.name);
+  const std::string_view near = nearest(wrong, names);
+  return (near.empty() ? "" : "did you mean " + std::string(near) + "? ") + "there are " +
+         listed(names) + ", of which those count that allow no more than the server's";
+}
 
 Result<std::vector<std::string>> texts_of(std::string_view name, const json::value& value) {
   std::vector<std::string> texts;
@@ -49,7 +70,9 @@ Result<Settings> read_wishes(const json::object& wishes, const Caller& caller) {
     const std::string name(member.key());
     const Key* key = find_key(name);
     if (key == nullptr || std::ranges::find(kAllowed, name) == kAllowed.end())
-      return fail("policy: " + name + " cannot be asked for here");
+      return fail("policy: " + (key == nullptr ? "there is no key " + printable(name)
+                                               : name + " cannot be asked for here"),
+                  0, which_key(name));
     for (const std::string& text : TRY(texts_of(name, member.value()))) {
       if (++values > kMaxValues)
         return fail("policy: more than " + std::to_string(kMaxValues) + " values");
@@ -81,16 +104,16 @@ std::expected<Policy, Response> requested_policy(const Loaded& operators, const 
                                                  const json::object& wishes) {
   if (profile.empty() && wishes.empty()) return operators.policy;
   if (!profile.empty() && find_profile(profile) == nullptr)
-    return std::unexpected(refuse(kBadRequest, "there is no profile " + profile));
+    return std::unexpected(
+        refuse(kBadRequest, "there is no profile " + printable(profile), which_profile(profile)));
   Result<Policy> policy = compose(operators, caller, profile, wishes);
   if (!policy) return std::unexpected(refuse(kBadRequest, policy.error()));
   // As sessions have them: the folder that the server was started in is none of theirs.
   const Policy most = session::shared_by_sessions(operators.policy, operators.session);
   const Policy asked = session::shared_by_sessions(*policy, operators.session);
   if (const std::optional<std::string> wider = widening(most, asked))
-    return std::unexpected(refuse(kWiderPolicy,
-                                  "the policy would allow more than this server: " + *wider,
-                                  "ask for the same or less; /v1/capabilities says what there is"));
+    return std::unexpected(
+        refuse(kWiderPolicy, "the policy would allow more than this server: " + *wider));
   return std::move(*policy);
 }
 

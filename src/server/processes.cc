@@ -116,7 +116,8 @@ Async<ToolAnswer> Processes::start(ToolCall& call) {
   co_return answer_of(id, (*started)->read());
 }
 
-// What it has written since the last time, after waiting for its end as long as asked.
+// What it has written since the last time; where that is nothing, something is waited for, or
+// its end, as long as asked. One poll waits; others of the same process do not.
 Async<ToolAnswer> Processes::poll(ToolCall& call, std::string id, Program program) {
   std::int64_t wait = 0;
   if (const json::value* given = call.arguments.if_contains("wait_ms")) {
@@ -125,12 +126,11 @@ Async<ToolAnswer> Processes::poll(ToolCall& call, std::string id, Program progra
     if (error || wait < 0) co_return invalid("wait_ms must be a whole number");
   }
   wait = std::min(wait, kMaxWaitMs);
-  ProgramState state;
-  if (wait > 0)
-    state = co_await program->wait(Clock::now() + std::chrono::milliseconds(wait));
-  else
-    state = program->read();
-  co_return answer_of(id, state);
+  if (wait > 0 && awaited_.insert(program.get()).second) {
+    co_await program->wait_for_news(Clock::now() + std::chrono::milliseconds(wait));
+    awaited_.erase(program.get());
+  }
+  co_return answer_of(id, program->read());
 }
 
 ToolAnswer Processes::write(const ToolCall& call, const std::string& id,

@@ -6,6 +6,7 @@
 #include <expected>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "server/dispatch.h"
@@ -33,6 +34,7 @@ class Processes {
   [[maybe_unused]] Loop& loop_;
   session::Engine& engine_;
   std::map<std::string, std::map<std::string, Program>> programs_;  // by session and id
+  std::set<const session::Program*> awaited_;                       // by a poll
   std::uint64_t last_ = 0;
 };
 

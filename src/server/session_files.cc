@@ -85,7 +85,8 @@ tools::Result<tools::Workspace> files_of(const session::SessionView& view) {
 tools::Result<json::object> list_folder(const tools::Workspace& files, const std::string& path) {
   const tools::Place place = TRY(files.find("list", path.empty() ? "." : path));
   if (!S_ISDIR(place.st.st_mode))
-    return tools::refuse(tools::Kind::not_a_folder, path + " is no folder");
+    return tools::refuse(tools::Kind::not_a_folder, path + " is no folder",
+                         "GET it under /files/ to download it");
   const tools::AsGuest as_guest(place.root->guest);
   if (as_guest.failed()) return tools::refuse_errno("open " + path, EPERM);
   Fd again = tools::open_again(place.self.get(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -117,7 +118,8 @@ tools::Result<json::object> list_folder(const tools::Workspace& files, const std
 tools::Status remove_entry(const tools::Workspace& files, const std::string& path) {
   const tools::Place place = TRY(files.find("delete", path));
   if (!place.folder || place.root == nullptr || !place.root->root.writable)
-    return tools::refuse(tools::Kind::read_only, path + " cannot be removed");
+    return tools::refuse(tools::Kind::read_only, path + " cannot be removed",
+                         "it is shown read-only, or is the workdir itself");
   const tools::AsGuest as_guest(place.root->guest);
   if (as_guest.failed()) return tools::refuse_errno("remove " + path, EPERM);
   // A mount that is in the way answers EBUSY.

@@ -12,10 +12,11 @@ std::expected<void, Response> grant_skills(const App& app, const std::vector<std
   for (const std::string& name : wanted) {
     const Skill* skill = app.skills().find(name, principal);
     if (skill == nullptr)
-      return std::unexpected(refuse(kNotFound, "skills: there is no skill " + name));
+      return std::unexpected(refuse(kNotFound, "skills: there is no skill " + name, kWhichSkills));
     const std::string folder = app.skills().folder_of(*skill);
     if (entry.skills.contains(skill->name))
-      return std::unexpected(refuse(kBadRequest, "skills: there are two of " + skill->name));
+      return std::unexpected(refuse(kBadRequest, "skills: there are two of " + skill->name,
+                                    "name each once, by its id or its name"));
     entry.skills[skill->name] = {.folder = folder, .description = skill->description};
     entry.policy.files.credentials.push_back(
         {.source = folder, .destination = "skills/" + skill->name, .from = "skills"});

@@ -51,7 +51,8 @@ Status check_mode(const std::string& path) {
   struct stat found{};
   if (::stat(path.c_str(), &found) < 0) return fail("look at " + path, errno);
   if ((found.st_mode & 077U) != 0)
-    return fail("others can read the tokens in " + path, 0, "chmod 600 " + path);
+    return fail("others can read the tokens in " + path, 0,
+                "chmod 600 " + path + ", and make new tokens if it was so for long");
   return {};
 }
 
@@ -109,23 +110,32 @@ Result<Tokens> Tokens::parse(std::string_view text, std::string_view file) {
     if (words[2].size() < kLeastToken)
       return fail(where + "the token is too short", 0, "at least 16 characters, from a generator");
     // uid:N is what the kernel calls a peer.
-    if (words[0].starts_with("uid:")) return fail(where + "a name does not begin with uid:");
+    if (words[0].starts_with("uid:"))
+      return fail(where + "a name does not begin with uid:", 0, "choose another name");
     Result<std::set<Right>> rights = parse_rights(words[1]);
     if (!rights) return fail(where + rights.error().what, 0, rights.error().hint);
     for (const Entry& entry : tokens.entries_)
       if (entry.principal.name == words[0])
-        return fail(where + "there is a token " + words[0] + " already");
+        return fail(where + "there is a token " + words[0] + " already", 0, "choose another name");
     Principal principal{.name = words[0], .rights = std::move(*rights), .session = {}};
     tokens.entries_.push_back({sha256_hex(words[2]), std::move(principal)});
     if (tokens.entries_.size() > kMaxTokens) return fail(where + "these are too many tokens");
   }
-  if (tokens.entries_.empty()) return fail("there is no token in " + std::string(file));
+  if (tokens.entries_.empty())
+    return fail("there is no token in " + std::string(file), 0,
+                "remove the file, and one with a fresh token is made; or write a line NAME "
+                "SCOPE[,SCOPE] TOKEN");
   return tokens;
 }
 
 Result<Tokens> Tokens::read(const std::string& path) {
   TRY(check_mode(path));
-  return parse(TRY(read_regular(path, kMaxFile)), path);
+  const Result<std::string> text = read_regular(path, kMaxFile);
+  if (!text)
+    return fail(text.error().what, text.error().err,
+                "the tokens must be readable by the user who runs the server: chown it, or name "
+                "another with --token-file");
+  return parse(*text, path);
 }
 
 Result<Tokens> Tokens::read_or_make(const std::string& path) {
@@ -135,7 +145,8 @@ Result<Tokens> Tokens::read_or_make(const std::string& path) {
   const std::string text = "default admin " + TRY(make_token()) + "\n";
   const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file && errno == EEXIST) return read(path);
-  if (!file) return fail("make " + path, errno);
+  if (!file)
+    return fail("make " + path, errno, "make its folder first, or name another with --token-file");
   if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     return fail("write " + path, errno);
   return parse(text, path);

@@ -46,9 +46,9 @@ std::optional<Fault> fault_of(const ToolAnswer& answer) {
   const std::string& type = answer.error_type;
   if (type == "invalid_arguments") return kBadRequest;
   if (type == "unknown_tool" || type == "not_found") return kNotFound;
-  if (type == "denied") return Fault{403, "denied"};
-  if (type == "not_approved") return Fault{403, "not_approved"};
-  if (type == "cancelled") return Fault{409, "cancelled"};
+  if (type == "denied") return kDenied;
+  if (type == "not_approved") return kNotApproved;
+  if (type == "cancelled") return kCancelled;
   if (type == "output_file") return kConflict;
   if (type == "failed") return kSessionFailed;
   return std::nullopt;

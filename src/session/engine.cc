@@ -62,13 +62,14 @@ Engine::Engine(Loop& loop, Policy policy, Caller caller, SessionSettings setting
     : common_(new Common{.loop = loop,
                          .caller = std::move(caller),
                          .host = assume_host(),
-                         .settings = std::move(settings)}),
+                         .settings = std::move(settings),
+                         .bound = {}}),
       policy_(std::move(policy)),
       folder_(std::move(folder)),
       reaper_(std::make_shared<Reaper>(loop, *this)) {}
 
 Result<std::unique_ptr<Engine>> Engine::make(Loop& loop, Policy policy, Caller caller,
-                                             SessionSettings settings) {
+                                             SessionSettings settings, std::optional<Reach> bound) {
   if (policy.mode == Mode::off)
     return fail("sessions are not run without a sandbox", 0, "take --sandbox=off away");
   std::string folder = TRY(make_scratch_folder());
@@ -76,6 +77,7 @@ Result<std::unique_ptr<Engine>> Engine::make(Loop& loop, Policy policy, Caller c
                                             std::move(settings), std::move(folder)));
   begin(loop, Reaper::run(engine->reaper_));
   Common& common = *engine->common_;
+  common.bound = std::move(bound);
   (void)common.warm.find(shared_by_sessions(engine->policy_, common.settings));  // on its way
   return engine;
 }

@@ -15,7 +15,8 @@ namespace belljar::session {
 class Engine {
  public:
   static Result<std::unique_ptr<Engine>> make(Loop& loop, Policy policy, Caller caller,
-                                              SessionSettings settings);
+                                              SessionSettings settings,
+                                              std::optional<Reach> bound = {});
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
   ~Engine();

@@ -87,7 +87,12 @@ Async<Result<std::shared_ptr<Program>>> Program::start(std::shared_ptr<AsyncJar>
   ::fcntl(ends->input.get(), F_SETFL, O_NONBLOCK);  // cannot fail on what we have just made
   program->input_.assign(ends->input.release());
   program->capture_ = std::move(ends->capture);
-  program->capture_->begin_call(max_output, call.on_output);
+  program->on_output_ = [weak = std::weak_ptr(program), then = std::move(program->on_output_)](
+                            OutputStream stream, std::string_view bytes) {
+    if (const std::shared_ptr<Program> self = weak.lock()) self->hear();
+    if (then) then(stream, bytes);
+  };
+  program->capture_->begin_call(max_output, program->on_output_);
   const Status spawned = co_await await_start(*program->jar_, *program->process_);
   if (!spawned) co_return std::unexpected(spawned.error());
   if (const int err = program->process_->exec_error; err != 0)
@@ -142,6 +147,7 @@ Status Program::resize(std::uint16_t rows, std::uint16_t columns) {
 
 ProgramState Program::read() {
   ProgramState state{.running = running(), .exit_code = {}, .out = {}, .err = {}};
+  has_news_ = false;
   const Capture::Taken taken = capture_->take();
   capture_->begin_call(max_output_, on_output_);
   state.out = taken.out.text();
@@ -151,6 +157,17 @@ ProgramState Program::read() {
   if (const auto status = process_->status)
     state.exit_code = WIFSIGNALED(*status) ? 128 + WTERMSIG(*status) : WEXITSTATUS(*status);
   return state;
+}
+
+void Program::hear() {
+  has_news_ = true;
+  process_->changed.raise();
+}
+
+Async<void> Program::wait_for_news(Clock::time_point until) {
+  const std::shared_ptr<Program> keep = shared_from_this();
+  while (running() && !has_news_ && Clock::now() < until)
+    co_await process_->changed.wait_until(until);
 }
 
 Async<bool> Program::ended(Clock::time_point until) {

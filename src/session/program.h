@@ -36,6 +36,9 @@ class Program : public std::enable_shared_from_this<Program> {
   ProgramState read();
   // Until it has ended, or that time has come.
   Async<ProgramState> wait(Clock::time_point until);
+  // Until it has written what was not read yet, has ended, or that time has come. Of those
+  // that wait for a program only one may at a time.
+  Async<void> wait_for_news(Clock::time_point until);
   // The same, and what it has written is left for later. True: it has ended.
   Async<bool> ended(Clock::time_point until);
   bool running() const { return !process_->ended(); }
@@ -48,6 +51,7 @@ class Program : public std::enable_shared_from_this<Program> {
   static Result<Ends> open_terminal(Loop& loop, std::size_t max_output, const ProgramCall& call);
   static Async<void> send(std::shared_ptr<Program> self);
   void end_of_input();
+  void hear();
 
   std::shared_ptr<AsyncJar> jar_;
   std::shared_ptr<Process> process_;
@@ -58,6 +62,7 @@ class Program : public std::enable_shared_from_this<Program> {
   OnOutput on_output_;
   std::string outbox_;
   bool sending_ = false;
+  bool has_news_ = false;  // since it was last read
   bool input_ends_ = false;
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/remove_tree.h"
 #include "base/utf8.h"
+#include "plan/bound.h"
 #include "session/shown.h"
 
 namespace belljar::session {
@@ -180,11 +181,14 @@ Async<Status> Session::launch(std::shared_ptr<Warm> warm) {
     Result<launcher::Started> started;
   };
   auto work = [policy = policy_, caller = common_->caller, host = common_->host,
-               warm = std::move(warm)]() mutable {
+               bound = common_->bound, folder = folder_, warm = std::move(warm)]() mutable {
     const launcher::Origin origin = warm != nullptr ? warm->origin() : launcher::Origin{};
-    auto any_plan = [](const Plan&) -> Status { return {}; };
+    // A guest of an earlier session may have changed where a project's paths lead.
+    auto agrees = [&](const Plan& plan) {
+      return bound ? check_bound(plan, *bound, folder) : Status();
+    };
     Result<launcher::Started> started =
-        launcher::start(policy, caller, host, nullptr, any_plan, {}, origin);
+        launcher::start(policy, caller, host, nullptr, agrees, {}, origin);
     return Launched{std::move(host), std::move(started)};
   };
   std::string owner = common_->owner_of(id_);
@@ -355,6 +359,11 @@ Async<Result<ShellResult>> Session::shell(ShellCall call) {
 Async<void> Session::complete(CallReport& report, const AsyncJar& jar, std::string said,
                               std::vector<std::string> wanted, std::shared_ptr<OutputFile> file) {
   tell_felt_limits(report, jar, said);
+  if (!told_of_network_) {
+    std::string note = about_network(jar.plan().policy, said);
+    told_of_network_ = !note.empty();
+    if (told_of_network_) report.notes.push_back(std::move(note));
+  }
   if (file != nullptr && file->left_out() > 0)
     report.notes.push_back(std::to_string(file->left_out()) +
                            " bytes did not fit into the output_file");

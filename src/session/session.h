@@ -9,6 +9,7 @@
 #include <string>
 
 #include "belljar/caller.h"
+#include "policy/widening.h"
 #include "session/aside.h"
 #include "session/files.h"
 #include "session/output_file.h"
@@ -27,6 +28,7 @@ struct Common {
   Caller caller;
   Host host;
   SessionSettings settings;
+  std::optional<Reach> bound;  // of a project that is not trusted
   // Apart, so that nobody who calls or starts waits for what others have left behind.
   Aside aside{};      // what a call waits for
   Aside launching{};  // jars, whose plans search for what globs match
@@ -118,6 +120,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::uint64_t shell_interrupts_ = 0;
   int calls_ = 0;
   bool ended_ = false;
+  bool told_of_network_ = false;  // once is enough
   Clock::time_point last_used_ = Clock::now();
   std::vector<std::string> notes_;
 };

@@ -66,15 +66,41 @@ std::string without_noise(std::string text) {
   return text;
 }
 
-OnOutput without_noise(OnOutput listener) {
-  if (!listener) return listener;
-  return [hears = std::move(listener)](OutputStream stream, std::string_view bytes) {
-    if (stream == OutputStream::out || bytes.find(kNoTerminal) == bytes.npos)
-      return hears(stream, bytes);
-    const std::string rest = without_noise(std::string(bytes));
-    if (!rest.empty()) hears(stream, rest);
-  };
+// An interactive bash says this when it is told to exit.
+constexpr std::string_view kFarewell = "exit\n";
+
+bool ends_with_farewell(std::string_view text) {
+  return text == kFarewell || text.ends_with("\nexit\n");
 }
+
+// Passes on what a shell writes without that noise. A last line that may be the farewell is
+// held back until more comes, or it is known whether the shell has ended.
+class Listener {
+ public:
+  Listener(OnOutput hears, bool is_bash) : hears_(std::move(hears)), is_bash_(is_bash) {}
+
+  void hear(OutputStream stream, std::string_view bytes) {
+    release();
+    if (stream == OutputStream::out) return hears_(stream, bytes);
+    std::string text(bytes);
+    if (text.find(kNoTerminal) != text.npos) text = without_noise(std::move(text));
+    const bool at_begin = std::exchange(line_begins_, text.ends_with('\n'));
+    if (is_bash_ && (text.ends_with("\nexit\n") || (at_begin && text == kFarewell))) {
+      held_ = kFarewell;
+      text.erase(text.size() - kFarewell.size());
+    }
+    if (!text.empty()) hears_(stream, text);
+  }
+  void release() {
+    if (!held_.empty()) hears_(OutputStream::err, std::exchange(held_, {}));
+  }
+
+ private:
+  OnOutput hears_;
+  bool is_bash_;
+  std::string held_;
+  bool line_begins_ = true;
+};
 
 Error not_started(const std::string& shell, int err) {
   return {.what = "start " + shell + " in the jar",
@@ -290,8 +316,15 @@ Async<ShellResult> ShellWorker::run(const ShellCall& call, milliseconds timeout,
   asked_to_stop_ = false;
   stops_ = 0;
   began_ticks_ = process_clock();
+  const bool is_bash = settings.shell.ends_with("bash");
+  const auto listener = std::make_shared<Listener>(call.on_output, is_bash);
+  OnOutput on_output;
+  if (call.on_output)
+    on_output = [listener](OutputStream stream, std::string_view bytes) {
+      listener->hear(stream, bytes);
+    };
   capture_->begin_call(std::min(call.max_output.value_or(settings.max_output), settings.max_output),
-                       without_noise(call.on_output));
+                       std::move(on_output));
   const Stopped stopped = co_await run_commands(call, result, began + timeout, settings.grace);
   if (stopped.why != Stop::none && alive()) co_await settle();
   if (!alive()) {
@@ -300,6 +333,10 @@ Async<ShellResult> ShellWorker::run(const ShellCall& call, milliseconds timeout,
   }
   tell_output(result, capture_->take());
   result.err = without_noise(std::move(result.err));
+  const bool exited = process_->status && WIFEXITED(*process_->status);
+  if (!exited) listener->release();
+  if (exited && is_bash && ends_with_farewell(result.err))
+    result.err.erase(result.err.size() - kFarewell.size());
   result.time = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began);
   if (process_->status) {
     const int status = *process_->status;
@@ -310,11 +347,15 @@ Async<ShellResult> ShellWorker::run(const ShellCall& call, milliseconds timeout,
       break;  // it was the first without one that ended the shell
     }
     result.state_lost = true;
-    result.notes.push_back("the shell ended" +
-                           (WIFSIGNALED(status)
+    // A shell of one call's own that exits has done what it was there for.
+    const std::string how = WIFSIGNALED(status)
                                 ? ", killed by " + signal_name(WTERMSIG(status))
-                                : " with code " + std::to_string(WEXITSTATUS(status))) +
-                           "; its variables, functions and options were lost");
+                                : " with code " + std::to_string(WEXITSTATUS(status));
+    if (!call.one_shot)
+      result.notes.push_back("the shell ended" + how +
+                             "; its variables, functions and options were lost");
+    else if (WIFSIGNALED(status))
+      result.notes.push_back("the shell ended" + how);
     tell_limit(result, *jar_);
   }
   result.status = result.exit_code == 0 ? CallStatus::success : CallStatus::error;

@@ -191,4 +191,38 @@ void tell_felt_limits(CallReport& report, const AsyncJar& jar, std::string_view 
   }
 }
 
+namespace {
+
+// How programs say that there is nobody out there: libc, Python, curl, wget, git, Node, Java.
+constexpr std::string_view kUnreachable[] = {
+    "Network is unreachable",
+    "Address family not supported by protocol",  // where there are no sockets at all
+    "Temporary failure in name resolution",
+    "Name or service not known",
+    "No address associated with hostname",
+    "Could not resolve host",
+    "unable to resolve host",
+    "unable to look up",
+    "EAI_AGAIN",
+    "ENETUNREACH",
+    "UnknownHostException",
+};
+
+}  // namespace
+
+std::string about_network(const Policy& policy, std::string_view said) {
+  if (policy.network == Network::full) return {};
+  const auto speaks_of_it = [&](std::string_view words) { return said.find(words) != said.npos; };
+  if (std::ranges::none_of(kUnreachable, speaks_of_it)) return {};
+  if (policy.network == Network::none)
+    return "this session has no network, so trying again will not help (network is none)";
+  if (policy.network == Network::loopback)
+    return "this session has no network but its own loopback, so trying again will not help "
+           "(network is loopback)";
+  std::string hosts;
+  for (const std::string& host : policy.hosts) hosts.append(hosts.empty() ? "" : ", ").append(host);
+  return "of the network this session reaches only what allow_net names" +
+         (hosts.empty() ? ", which is nothing" : ": " + hosts);
+}
+
 }  // namespace belljar::session

@@ -56,5 +56,8 @@ void tell_limit(CallReport& report, const AsyncJar& jar);
 // Limits that the guest ran into without being ended by them: those that were seen, and
 // those that `said`, its own words on why it failed, speaks of.
 void tell_felt_limits(CallReport& report, const AsyncJar& jar, std::string_view said);
+// Where `said` speaks of a network that the policy does not give: what there is. Empty: it
+// does not.
+std::string about_network(const Policy& policy, std::string_view said);
 
 }  // namespace belljar::session

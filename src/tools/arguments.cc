@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/printable.h"
+#include "policy/keys.h"
 
 namespace belljar::tools {
 namespace {
@@ -91,8 +92,16 @@ Status check_object(const json::object& schema, const json::object& object,
       TRY(check_value(others->get_object(), member.value(), name));
     else if (others != nullptr && others->is_bool() && !others->get_bool()) {
       json::array names;
-      for (const json::key_value_pair& one : properties) names.emplace_back(one.key());
-      return wrong(name, "is not known; there are " + listed(names));
+      std::vector<std::string_view> views;
+      for (const json::key_value_pair& one : properties) {
+        names.emplace_back(one.key());
+        views.emplace_back(one.key());
+      }
+      const std::string_view near = nearest(member.key(), views);
+      const std::string what = "is not known; there are " + listed(names);
+      if (near.empty()) return wrong(name, what);
+      return refuse(Kind::bad_argument, name + " " + what,
+                    "did you mean " + std::string(near) + "?");
     }
   }
   return {};

@@ -261,8 +261,8 @@ json::object process_state() {
       {{"process", kRequired, text("Name it to process_poll, _write and _signal.")},
        {"running", kRequired, flag("")},
        {"exit_code", kRequired, or_null(typed("integer", "128 + signal, if one ended it."))},
-       {"stdout", kRequired, text("Since it was last asked for.")},
-       {"stderr", kRequired, text("Since it was last asked for.")},
+       {"stdout", kRequired, text("Since the last answer about it.")},
+       {"stderr", kRequired, text("Since the last answer about it.")},
        {"stdout_cut_bytes", kOptional, number("")},
        {"stderr_cut_bytes", kOptional, number("")}});
 }
@@ -284,10 +284,13 @@ Schemas process_start() {
 }
 
 Schemas process_poll() {
-  return {input_with_session({process(),
-                              {"wait_ms", kOptional,
-                               number("Wait so long for output or the end of it.", 0, 20'000)}}),
-          process_state()};
+  return {
+      input_with_session({process(),
+                          {"wait_ms", kOptional,
+                           number("Where it has written nothing yet, wait so long until it does "
+                                  "or ends.",
+                                  0, 20'000)}}),
+      process_state()};
 }
 
 Schemas process_write() {

@@ -48,8 +48,11 @@ constexpr std::string_view kProcessStart =
     "Starts a program that runs on while you do other things, such as a server or a long build. "
     "Ask how it is with process_poll. It ends with the session.";
 constexpr std::string_view kProcessPoll =
-    "Says whether a process still runs, and what it has printed since it was last asked for.";
-constexpr std::string_view kProcessWrite = "Writes text to the standard input of a process.";
+    "Says whether a process still runs, and what it has printed since the last answer about it, "
+    "whichever tool gave that. With wait_ms it waits until there is something new, or its end.";
+constexpr std::string_view kProcessWrite =
+    "Writes text to the standard input of a process. What it says to that comes later: poll for "
+    "it.";
 constexpr std::string_view kProcessSignal =
     "Sends a signal to a process and all that it started: INT asks it to stop, KILL makes it.";
 

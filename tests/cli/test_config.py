@@ -227,16 +227,31 @@ def test_init_makes_a_file_that_means_the_defaults(place):
 def test_every_line_that_init_comments_out_is_valid(place):
     place.ok("init")
     lines = place.file.read_text().splitlines()
-    keys = [line[2:] for line in lines if line.startswith("# ") and " = " in line]
-    tables = [line[2:] for line in lines if line.startswith("# [")]
-    assert tables == ["[profiles.careful]", "[tasks.test]", "[net_groups]"]
-    first = next(i for i, line in enumerate(keys) if line.startswith("extends"))
-    for line in keys[:first]:
+    tables = {"[sandbox]": []}
+    for line in (line[2:] for line in lines if line.startswith("# [") or " = " in line):
+        if line.startswith("["):
+            tables[line] = []
+        else:
+            tables[list(tables)[-1]].append(line)
+    assert list(tables)[1:] == [
+        "[profiles.careful]", "[tasks.test]", "[net_groups]", "[permissions]", "[session]", "[server]",
+    ]  # fmt: skip
+    assert all(tables.values())
+    for line in tables.pop("[sandbox]"):  # together they would contradict each other
         place.write("[sandbox]\n" + line)
         place.ok("config", "check")
-    place.write("\n".join(line[2:] for line in lines[lines.index("# [profiles.careful]"):]
-                          if line.startswith("# [") or " = " in line))
+    place.write("\n".join(line for table, keys in tables.items() for line in (table, *keys)))
     assert "1 profile, 1 task," in place.ok("config", "check")
+
+
+def test_init_names_every_key_of_sessions_and_servers(place):
+    place.ok("init")
+    text = place.file.read_text()
+    schema = json.loads(place.ok("config", "schema"))["properties"]
+    for table in ("session", "server"):
+        below = text[text.index(f"# [{table}]"):]
+        for key in schema[table]["properties"]:
+            assert f"\n# {key} = " in below, key
 
 
 def test_init_overwrites_nothing(place):

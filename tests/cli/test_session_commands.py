@@ -280,3 +280,15 @@ def test_at_a_terminal_the_shell_is_an_ordinary_one():
     terminal.type("echo $((6 * 7)); exit 5\n")
     terminal.expect("42\r\n")
     assert terminal.exit_code() == 5
+
+
+def test_a_command_that_exits_says_nothing_of_it():
+    run = belljar("shell", "-c", "echo out; exit 3")
+    assert (run.returncode, run.stdout, run.stderr) == (3, "out\n", "")
+    own = belljar("shell", "-c", "echo exit >&2; exit 3")
+    assert (own.returncode, own.stderr) == (3, "exit\n"), "its own words stay"
+    assert belljar("shell", "-c", "echo exit >&2").stderr == "exit\n"
+    answer = json.loads(belljar("shell", "--json", "-c", "exit 3").stdout)
+    assert (answer["exit_code"], answer["stderr"], answer["notes"]) == (3, "", [])
+    killed = belljar("shell", "-c", "kill -9 $$")
+    assert killed.returncode == 137 and "killed by SIGKILL" in killed.stderr, "what nobody asked for is said"

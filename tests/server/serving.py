@@ -43,7 +43,7 @@ class Answer:
     @property
     def error(self) -> dict:
         error = self.json["error"]
-        assert set(error) == {"type", "message", "hint"}, error
+        assert set(error) == {"type", "message", "hint"} and error["hint"], error
         return error
 
     def __repr__(self) -> str:

@@ -37,6 +37,26 @@ def test_shell_commands_run(server, ann):
     assert [each["exit_code"] for each in answer.json["commands"]][:2] == [0, 0]
 
 
+CONNECT = "import socket\nsocket.create_connection(('192.0.2.1', 80), 5)"
+
+
+def test_a_call_that_fails_for_want_of_a_network_says_so_once(server, ann):
+    session = ann.session(policy={"network": "none"})
+    notes = [ann.python(session, CONNECT)["notes"] for _ in range(2)]
+    assert notes == [["this session has no network, so trying again will not help (network is none)"], []]
+    shell = ann.session(policy={"network": "loopback"})
+    command = "echo 'curl: (6) Could not resolve host: example.com' >&2; exit 6"
+    assert "no network but its own loopback" in shell_notes(ann, shell, command)[0]
+    # Not where it did not fail, nor where there is a network.
+    quiet = ann.session(policy={"network": "none"})
+    assert shell_notes(ann, quiet, command.replace("exit 6", "true")) == []
+    assert shell_notes(ann, ann.session(), "(" + command + ")") == []
+
+
+def shell_notes(client, session: str, command: str) -> list[str]:
+    return client.post(f"/v1/sessions/{session}/shell", commands=[f"({command})"]).json["notes"]
+
+
 def test_a_timeout_is_a_result_and_no_error(server, ann):
     session = ann.session()
     answer = ann.python(session, "import time\nprint('on')\ntime.sleep(60)", timeout_ms=500)

@@ -187,6 +187,22 @@ def test_processes_run_beside_the_calls(client):
     assert client.tool("process_poll", process="p99")["structuredContent"]["error_type"] == "not_found"
 
 
+def test_a_poll_waits_for_output_and_not_for_the_end(client):
+    started = client.tool("process_start", arguments=["sh", "-c", "read line; echo got $line; sleep 1000"])
+    process = started["structuredContent"]["process"]
+    first = client.send_tool("process_poll", process=process, wait_ms=20_000)
+    second = client.tool("process_poll", process=process, wait_ms=20_000)["structuredContent"]
+    assert second["running"] and not second["stdout"], "one waits, another does not"
+    began = time.monotonic()
+    client.tool("process_write", process=process, text="hello\n")
+    state = client.wait(first)["result"]["structuredContent"]
+    assert state["stdout"] == "got hello\n" and state["running"]
+    assert time.monotonic() - began < 15
+    client.tool("process_signal", process=process, signal="KILL")
+    state = client.tool("process_poll", process=process, wait_ms=20_000)["structuredContent"]
+    assert not state["running"] and state["exit_code"] == 137
+
+
 # ---------------------------------------------------------------- cancellation
 
 
