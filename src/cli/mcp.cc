@@ -80,12 +80,11 @@ Result<Request> parse(const Arguments& arguments) {
   return request;
 }
 
-Result<std::unique_ptr<server::ApprovalSocket>> open_approvals(Loop& loop,
-                                                               server::Dispatcher& dispatcher) {
-  const std::string folder = TRY(runtime_folder());
-  sweep_sockets(folder);
-  return server::ApprovalSocket::listen(loop, dispatcher.approvals(),
-                                        folder + "/mcp-" + std::to_string(::getpid()) + ".sock");
+Result<std::unique_ptr<server::ApprovalSocket>> open_approvals(
+    Loop& loop, server::Dispatcher& dispatcher, const Result<RuntimeFolder>& folder) {
+  if (!folder) return std::unexpected(folder.error());
+  const std::string name = "/mcp-" + std::to_string(::getpid()) + ".sock";
+  return server::ApprovalSocket::listen(loop, dispatcher.approvals(), folder->path() + name);
 }
 
 Result<int> run_mcp(const Arguments& arguments) {
@@ -99,7 +98,9 @@ Result<int> run_mcp(const Arguments& arguments) {
   server::Audit audit = TRY(open_audit(request.audit_file, request.loaded.policy));
   server::Dispatcher dispatcher(loop, *engine, std::move(request.dispatch), std::move(audit));
   // Without a socket a call that must be approved can still be by the client, or times out.
-  const Result<std::unique_ptr<server::ApprovalSocket>> socket = open_approvals(loop, dispatcher);
+  const Result<RuntimeFolder> folder = RuntimeFolder::hold();
+  const Result<std::unique_ptr<server::ApprovalSocket>> socket =
+      open_approvals(loop, dispatcher, folder);
   if (!socket)
     print_warning("belljar approvals will not find this server: " + socket.error().message());
   server::McpService service(loop, server::mcp_facts());

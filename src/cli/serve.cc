@@ -165,10 +165,9 @@ Result<int> run_serve(const Arguments& arguments) {
   const char* notify_socket = std::getenv("NOTIFY_SOCKET");
   if (notify_socket != nullptr) options.notify_socket = notify_socket;
   // Without a place for it, REST and MCP can still decide.
-  if (const Result<std::string> folder = runtime_folder()) {
-    sweep_sockets(*folder);
-    options.approval_socket = *folder + "/approvals-" + std::to_string(::getpid()) + ".sock";
-  }
+  const Result<RuntimeFolder> folder = RuntimeFolder::hold();
+  if (folder)
+    options.approval_socket = folder->path() + "/approvals-" + std::to_string(::getpid()) + ".sock";
   setup.audit = TRY(open_audit(asked.audit, setup.loaded.policy));
   say("tokens are in " + setup.loaded.server.token_file);
   (void)std::signal(SIGPIPE, SIG_IGN);  // a client that went is an error of its own write

@@ -1,5 +1,7 @@
 #include "cli/server_places.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -11,8 +13,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
-
-#include "base/fd.h"
 
 namespace belljar::cli {
 namespace {
@@ -41,15 +41,19 @@ std::vector<std::string> secret_values(const Policy& policy) {
   return values;
 }
 
-Status make_private_folder(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
-  if (::mkdir(path.c_str(), 0700) < 0 && errno != EEXIST) return fail("make " + path, errno);
+Status check_private_folder(const std::string& path) {
   struct stat about{};
   if (::lstat(path.c_str(), &about) < 0) return fail("look at " + path, errno);
   if (!S_ISDIR(about.st_mode) || about.st_uid != ::geteuid() || (about.st_mode & 0077) != 0)
     return fail(path + " is not a folder that only you can use", 0, "chmod 700 it, or remove it");
   return {};
+}
+
+Status make_private_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  if (::mkdir(path.c_str(), 0700) < 0 && errno != EEXIST) return fail("make " + path, errno);
+  return check_private_folder(path);
 }
 
 // In the name of a socket that approvals are asked for on.
@@ -80,6 +84,16 @@ bool is_dead(pid_t owner, const std::string& path) {
          errno == ECONNREFUSED;
 }
 
+// Of servers that were killed.
+void sweep_sockets(const std::string& folder) {
+  std::error_code ignored;  // what cannot be listed has none to remove
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string path = entry.path();
+    const std::optional<pid_t> owner = owner_of(entry.path().filename().string());
+    if (owner && is_dead(*owner, path)) (void)::unlink(path.c_str());
+  }
+}
+
 }  // namespace
 
 Result<server::Audit> open_audit(const std::string& file, const Policy& policy) {
@@ -95,22 +109,36 @@ Result<server::Audit> open_audit(const std::string& file, const Policy& policy) 
   return server::Audit::open({}, std::move(mask));
 }
 
-void sweep_sockets(const std::string& folder) {
-  std::error_code ignored;  // what cannot be listed has none to remove
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    const std::string path = entry.path();
-    const std::optional<pid_t> owner = owner_of(entry.path().filename().string());
-    if (owner && is_dead(*owner, path)) (void)::unlink(path.c_str());
+Result<std::string> runtime_folder() {
+  const char* given = std::getenv("XDG_RUNTIME_DIR");
+  std::string folder = given != nullptr && given[0] == '/'
+                           ? std::string(given) + "/belljar"
+                           : "/tmp/belljar-run-" + std::to_string(::geteuid());
+  const Status ours = check_private_folder(folder);
+  if (!ours && ours.error().err != ENOENT) return std::unexpected(ours.error());
+  return folder;
+}
+
+Result<RuntimeFolder> RuntimeFolder::hold() {
+  const std::string path = TRY(runtime_folder());
+  for (;;) {
+    TRY(make_private_folder(path));
+    Fd lock(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!lock && errno != ENOENT) return fail("open " + path, errno);
+    if (lock && ::flock(lock.get(), LOCK_SH) < 0) return fail("lock " + path, errno);
+    // The last server may have removed it before we had it.
+    struct stat held{};
+    struct stat there{};
+    if (!lock || ::fstat(lock.get(), &held) < 0 || ::lstat(path.c_str(), &there) < 0 ||
+        held.st_ino != there.st_ino || held.st_dev != there.st_dev)
+      continue;
+    sweep_sockets(path);
+    return RuntimeFolder(path, std::move(lock));
   }
 }
 
-Result<std::string> runtime_folder() {
-  const std::string own = "/tmp/belljar-run-" + std::to_string(::geteuid());
-  const char* given = std::getenv("XDG_RUNTIME_DIR");
-  const std::string folder =
-      given != nullptr && given[0] == '/' ? std::string(given) + "/belljar" : own;
-  TRY(make_private_folder(folder));
-  return folder;
+RuntimeFolder::~RuntimeFolder() {
+  if (lock_ && ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) (void)::rmdir(path_.c_str());
 }
 
 }  // namespace belljar::cli

@@ -1,6 +1,7 @@
 // Where servers of the person who started them keep what outlives a call.
 #pragma once
 
+#include "base/fd.h"
 #include "cli/cli.h"
 #include "server/audit.h"
 
@@ -10,10 +11,28 @@ namespace belljar::cli {
 // is none. One that was named and cannot be written is an error, the usual one a warning.
 Result<server::Audit> open_audit(const std::string& file, const Policy& policy);
 
-// The folder of the sockets by which `belljar approvals` finds servers; 0700.
+// The folder of the sockets by which `belljar approvals` and `sessions` find servers, whether it
+// is there or not. An error where it is one that others can use.
 Result<std::string> runtime_folder();
-// Removes the sockets in it of servers that were killed.
-void sweep_sockets(const std::string& folder);
+
+// The same, held by a server as long as it runs: made for the first, removed after the last.
+class RuntimeFolder {
+ public:
+  static Result<RuntimeFolder> hold();
+  RuntimeFolder(RuntimeFolder&&) noexcept = default;
+  RuntimeFolder& operator=(RuntimeFolder&&) = delete;
+  RuntimeFolder(const RuntimeFolder&) = delete;
+  RuntimeFolder& operator=(const RuntimeFolder&) = delete;
+  ~RuntimeFolder();
+  const std::string& path() const { return path_; }
+
+ private:
+  RuntimeFolder(std::string path, Fd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+
+  std::string path_;
+  Fd lock_;
+};
+
 // In it, the socket of `belljar serve`, which speaks HTTP.
 inline constexpr const char* kServeSocket = "serve.sock";
 

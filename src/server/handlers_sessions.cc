@@ -85,7 +85,7 @@ Async<Response> create_session(App& app, Request request) {
   const json::object answer = to_json(**made, {});
   const std::string name = (*made)->id;
   const Status linked = co_await link_skills(app, **made);
-  if (app.has_ended()) co_return refuse(kUnavailable, "the server has stopped");
+  if (app.has_ended()) co_return refuse(kUnavailable, "the server has stopped", kStartsAgain);
   if (!linked) {
     app.close_session(name);
     co_return refuse(kSessionFailed, linked.error());

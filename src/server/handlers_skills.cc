@@ -30,9 +30,10 @@ std::expected<const Skill*, Response> known_skill(const App& app, const Principa
                                                   const std::string& id, const std::string& name) {
   if (id.empty()) return app.skills().own(name, principal);
   const Skill* known = app.skills().find(id, principal);
-  if (known == nullptr) return std::unexpected(refuse(kNotFound, "there is no such skill"));
+  if (known == nullptr)
+    return std::unexpected(refuse(kNotFound, "there is no such skill", kWhichSkills));
   if (!app.skills().may_change(*known, principal))
-    return std::unexpected(refuse(kForbidden, "the skill belongs to another token"));
+    return std::unexpected(refuse(kForbidden, "the skill belongs to another token", kOnlyItsOwner));
   return known;
 }
 

@@ -206,3 +206,15 @@ def test_sockets_of_servers_that_were_killed_are_swept(start, server, scene):
     assert not dead.exists() and (folder / f"approvals-{again.process.pid}.sock").exists()
     with socket.socket(socket.AF_UNIX) as probe:
         probe.connect(str(folder / f"approvals-{again.process.pid}.sock"))
+
+
+def test_the_folder_of_the_sockets_goes_with_the_last_server(start, server):
+    folder = server.folder / "belljar"
+    second = start(environment={"XDG_RUNTIME_DIR": str(server.folder)})
+    assert len(list(folder.glob("approvals-*.sock"))) == 2
+    server.signal(signal.SIGTERM)
+    assert server.wait() == 0
+    assert [path.name for path in folder.iterdir()] == [f"approvals-{second.process.pid}.sock"]
+    second.signal(signal.SIGTERM)
+    assert second.wait() == 0
+    assert not folder.exists()

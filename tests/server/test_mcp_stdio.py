@@ -32,7 +32,9 @@ def leftovers(pid: int) -> list[str]:
 
 
 def children(pid: int) -> list[str]:
-    return pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    """Of whichever of its threads."""
+    tasks = pathlib.Path(f"/proc/{pid}/task").iterdir()
+    return [child for task in tasks for child in (task / "children").read_text().split()]
 
 
 def wait_for_no(thing, patience: float = 10):
