@@ -103,8 +103,7 @@ std::vector<Rule> startup_rules() {
 }
 
 std::vector<Rule> device_rules() {
-  const std::vector<Filter> terminals = {
-      literal("/dev/tty"), literal("/dev/ptmx"), {Kind::regex, "^/dev/ttys[0-9]+$"}};
+  const std::string terminals = "^/dev/ttys[0-9]+$";
   return {
       {allow,
        {"file-read*", "file-write-data"},
@@ -119,8 +118,12 @@ std::vector<Rule> device_rules() {
        "devices"},
       {allow,
        {"file-read*", "file-write-data", "file-ioctl"},
-       terminals,
-       "terminals, whose size and mode are asked and set by ioctl"},
+       {literal("/dev/tty"), literal("/dev/ptmx"), {Kind::own_terminal, terminals}},
+       "its terminal and those it makes; the person's other windows are none of its business"},
+      {allow,
+       {"file-ioctl"},
+       {{Kind::regex, terminals}},
+       "the size and mode of the terminal it was given, which is open already"},
       {deny,
        {"file-write-setugid"},
        {},

@@ -27,6 +27,8 @@ std::string_view word(Kind kind) {
       return "remote ip";
     case Kind::local_ip:
       return "local ip";
+    case Kind::own_terminal:
+      return "regex";
   }
   return "?";
 }
@@ -34,9 +36,12 @@ std::string_view word(Kind kind) {
 std::string text_of(const Filter& filter) {
   const bool symbol = filter.kind == Kind::target;
   // A regular expression is written with a #, and then a backslash is its own. Ours have none.
-  const bool regex = filter.kind == Kind::regex || filter.kind == Kind::ipc_regex;
-  return "(" + std::string(word(filter.kind)) + " " + (regex ? "#" : "") +
-         (symbol ? filter.value : quoted(filter.value)) + ")";
+  const bool own = filter.kind == Kind::own_terminal;
+  const bool regex = own || filter.kind == Kind::regex || filter.kind == Kind::ipc_regex;
+  const std::string text = "(" + std::string(word(filter.kind)) + " " + (regex ? "#" : "") +
+                           (symbol ? filter.value : quoted(filter.value)) + ")";
+  // Who opens /dev/ptmx in a sandbox is handed this for its other end.
+  return own ? "(require-all " + text + " (extension \"com.apple.sandbox.pty\"))" : text;
 }
 
 // Bytes of other scripts are their own. What the quoting of SBPL, or of its expressions, may

@@ -25,6 +25,7 @@ struct Filter {
     target,         // which processes: self, same-sandbox
     remote_ip,      // "localhost:*", "*:*"
     local_ip,
+    own_terminal,  // a path that matches, of a terminal that the guest made itself
   };
   Kind kind = Kind::subpath;
   std::string value;

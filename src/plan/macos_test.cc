@@ -266,6 +266,12 @@ TEST(Seatbelt, no_profile_reaches_what_starts_programs_or_keeps_secrets) {
     EXPECT_FALSE(profile.allows("file-link", std::string(kHome) + "/work/x"));
     EXPECT_TRUE(profile.allows("file-write-data", "/dev/null"));
     EXPECT_TRUE(profile.allows("file-ioctl", "/dev/ttys003"));
+    for (const char* operation : {"file-read-data", "file-write-data"}) {
+      EXPECT_TRUE(profile.allows(operation, "/dev/tty"));
+      EXPECT_FALSE(profile.allows(operation, "/dev/ttys003")) << "another window of the person's";
+      EXPECT_TRUE(profile.allows(
+          {.operation = operation, .path = "/dev/ttys003", .extension = "com.apple.sandbox.pty"}));
+    }
     EXPECT_FALSE(profile.allows("file-ioctl", "/dev/disk0"));
   }
 }

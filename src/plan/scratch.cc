@@ -3,37 +3,64 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "base/remove_tree.h"
 
 namespace belljar {
 namespace {
 
+// belljar-PID-SPACE-XXXXXX, and nothing else: a person may have folders of similar names.
 constexpr const char* kFolder = "/tmp";
 constexpr std::string_view kPrefix = "belljar-";
+constexpr std::string_view kRandom = "XXXXXX";
 
-void remove_stale() {
+// Of those who count processes as we do: to who shares only the folder with us, a number that
+// we do not know may be a process.
+std::string space_of_pids() {
+  struct stat space{};
+  return "-" + std::to_string(::stat("/proc/self/ns/pid", &space) == 0 ? space.st_ino : 0) + "-";
+}
+
+std::optional<pid_t> maker_of(std::string_view name, const std::string& space) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  pid_t pid = 0;
+  const auto [end, error] = std::from_chars(name.begin(), name.end(), pid);
+  name.remove_prefix(static_cast<std::size_t>(end - name.begin()));
+  if (error != std::errc() || pid <= 0 || !name.starts_with(space)) return std::nullopt;
+  name.remove_prefix(space.size());
+  const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0; };
+  if (name.size() != kRandom.size() || !std::ranges::all_of(name, is_plain)) return std::nullopt;
+  return pid;
+}
+
+bool is_stale(const std::filesystem::path& path, const std::string& space) {
+  const std::optional<pid_t> maker = maker_of(path.filename().native(), space);
+  struct stat st{};
+  return maker && ::lstat(path.c_str(), &st) == 0 && st.st_uid == ::geteuid() &&
+         S_ISDIR(st.st_mode) && ::kill(*maker, 0) < 0 && errno == ESRCH;
+}
+
+void remove_stale(const std::string& space) {
   std::error_code ignored;  // another belljar may be removing the same one
-  for (const auto& entry : std::filesystem::directory_iterator(kFolder, ignored)) {
-    const std::string name = entry.path().filename();
-    if (!name.starts_with(kPrefix)) continue;
-    const long pid = std::strtol(name.c_str() + kPrefix.size(), nullptr, 10);
-    struct stat st{};
-    const bool ours =
-        ::lstat(entry.path().c_str(), &st) == 0 && st.st_uid == ::geteuid() && S_ISDIR(st.st_mode);
-    if (pid > 0 && ours && ::access(("/proc/" + std::to_string(pid)).c_str(), F_OK) < 0)
-      remove_tree(entry.path());
-  }
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder, ignored))
+    if (is_stale(entry.path(), space)) remove_tree(entry.path());
 }
 
 }  // namespace
 
 Result<std::string> make_scratch_folder() {
-  remove_stale();
-  std::string path =
-      std::string(kFolder) + "/" + std::string(kPrefix) + std::to_string(::getpid()) + "-XXXXXX";
+  const std::string space = space_of_pids();
+  remove_stale(space);
+  std::string path = std::string(kFolder) + "/" + std::string(kPrefix) +
+                     std::to_string(::getpid()) + space + std::string(kRandom);
   if (::mkdtemp(path.data()) == nullptr) return fail("make a temporary folder in /tmp", errno);
   return path;
 }

@@ -112,7 +112,7 @@ bool matches_address(std::string_view address, std::string_view pattern) {
 
 constexpr std::array kPathFilters = {"literal", "subpath", "regex"};
 constexpr std::array kNameFilters = {"global-name", "sysctl-name", "sysctl-name-prefix",
-                                     "ipc-posix-name-regex"};
+                                     "ipc-posix-name-regex", "extension"};
 
 bool is_one_of(const auto& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
@@ -130,6 +130,10 @@ bool matches(const Value& filter, const Act& act) {
   if (kind == "target") return act.target == value || (act.target == "self" && value != "others");
   if (kind == "remote") return act.remote && matches_address(*act.remote, value);
   if (kind == "local") return act.local && matches_address(*act.local, value);
+  if (kind == "require-all")
+    return std::ranges::all_of(filter.items.begin() + 1, filter.items.end(),
+                               [&](const Value& part) { return matches(part, act); });
+  if (kind == "extension") return act.extension == value;
   return false;
 }
 
@@ -142,6 +146,11 @@ std::optional<std::string> wrong_with(const Value& filter) {
                        value.kind == Kind::string &&
                        (value.text.starts_with("localhost:") || value.text.starts_with("*:"));
     return known ? std::nullopt : std::optional("an address that Seatbelt refuses: " + value.text);
+  }
+  if (kind == "require-all") {
+    for (std::size_t i = 1; i < filter.items.size(); ++i)
+      if (auto wrong = wrong_with(filter.items[i])) return wrong;
+    return std::nullopt;
   }
   if (filter.items.size() != 2) return "a filter with more than one value";
   if (kind == "target")

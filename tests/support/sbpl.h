@@ -28,8 +28,9 @@ struct Act {
   std::optional<std::string> path;    // real; also of a Unix socket
   std::optional<std::string> remote;  // HOST:PORT; "localhost" is this machine
   std::optional<std::string> local;
-  std::optional<std::string> name;    // of a service, a sysctl, a semaphore
-  std::optional<std::string> target;  // of a signal: "self", "same-sandbox", "others"
+  std::optional<std::string> name;       // of a service, a sysctl, a semaphore
+  std::optional<std::string> target;     // of a signal: "self", "same-sandbox", "others"
+  std::optional<std::string> extension;  // that the process was handed
 };
 
 class Profile {

@@ -32,6 +32,9 @@ json::object about_plan(const json::object& request) {
   const Caller caller = read_caller(request);
   Result<Asked> asked = read_policy(request, caller);
   if (!asked) return error_json("policy", asked.error());
+  if (asked->policy.mode == Mode::off)
+    return error_json("policy", {.what = "mode is off: nothing would be enforced",
+                                 .hint = "--sandbox=auto has a plan"});
   // A session's may be a fresh one, and is not where we are.
   if (request.contains("workdir")) asked->policy.files.workdir = text_in(request, "workdir");
   const Result<Plan> plan = resolve(asked->policy, probe_host(caller), caller, Purpose::explain);

@@ -9,7 +9,7 @@ import re
 import warnings
 from typing import Any, Awaitable, Callable, Dict, List, Optional, Sequence, Union
 
-from ._policy import PolicyFields, SandboxPolicy, policy_of, seconds
+from ._policy import PolicyFields, SandboxPolicy, a_list, policy_of, seconds
 from ._run import NoSandbox
 
 Path = Union[str, "os.PathLike[str]"]
@@ -97,7 +97,7 @@ class Setup:
     ) -> None:
         code, shell = code or CodeExecutionConfig(), shell or ShellConfig()
         self.policy = _one_policy(policy, fields, code, shell)
-        self.skills = list(skills)
+        self.skills = _checked_skills(skills)
         self.callback = callback
         self.callbacks = {"python": code.approval_callback, "shell": shell.approval_callback}
         workdir = _one_workdir(self.policy, code, shell)
@@ -109,12 +109,13 @@ class Setup:
         if shell.shell_path is not None:
             self.session["shell"] = os.fspath(shell.shell_path)
         times = [600.0]
-        for key, time in (("python_timeout", code.timeout_secs), ("shell_timeout", shell.timeout_secs)):
+        for key, own in (("python_timeout", code.timeout_secs), ("shell_timeout", shell.timeout_secs)):
+            time = own if own is not None else self.policy.timeout
             if time is not None:
                 self.session[key] = seconds(time)
                 times.append(time)
         self.session["max_timeout"] = seconds(max_timeout if max_timeout is not None else max(times))
-        self.session["preload"] = list(preload)
+        self.session["preload"] = a_list("preload", preload)
         if workdir is not None:
             self.session["workdir"] = os.path.abspath(workdir)
 
@@ -125,7 +126,7 @@ class Setup:
         self.open: Dict[str, Any] = {
             "op": "open",
             "sandbox": sandbox,
-            "permissions": _permissions(permission, code, shell),
+            "permissions": _permissions(permission, callback, code, shell),
             "approval_patience_ms": round(approval_patience * 1000),
             "skills": [os.path.abspath(skill.source_path) for skill in self.skills],
             "links": _links(self.policy, self.skills, shared=workdir is not None),
@@ -164,17 +165,36 @@ def _one_workdir(policy: SandboxPolicy, code: CodeExecutionConfig, shell: ShellC
     return given[0] if given else None
 
 
+def _checked_skills(skills: Sequence[Skill]) -> List[Skill]:
+    found: Dict[str, Skill] = {}
+    for skill in skills:
+        if skill.name in found:
+            raise ValueError(f"two skills are called {skill.name}")
+        if not os.path.isdir(skill.source_path):
+            raise NotADirectoryError(f"the skill {skill.name} is not there: {os.fspath(skill.source_path)} is no folder")
+        found[skill.name] = skill
+    return list(found.values())
+
+
 def _permissions(
-    agent: Optional[AgentPermission], code: CodeExecutionConfig, shell: ShellConfig
+    agent: Optional[AgentPermission],
+    callback: Optional[ApprovalCallback],
+    code: CodeExecutionConfig,
+    shell: ShellConfig,
 ) -> List[Dict[str, Any]]:
-    """The strictest of these counts."""
+    """The strictest of these counts. Who gives a callback and no permission wants to be asked."""
     found: List[Dict[str, Any]] = []
+    asked = AgentPermission.Ask
+    if callback is not None and agent is None and code.permission is None and shell.permission is None:
+        agent = asked
     if agent is not None:
         found.append({"otherwise": AgentPermission(agent).value})
-    if code.permission is not None:
-        found.append({"tools": {"python": AgentPermission(code.permission).value}})
-    if shell.permission is not None:
-        value = AgentPermission(shell.permission).value
+    for_code = code.permission or (asked if code.approval_callback and agent is None else None)
+    if for_code is not None:
+        found.append({"tools": {"python": AgentPermission(for_code).value}})
+    for_shell = shell.permission or (asked if shell.approval_callback and agent is None else None)
+    if for_shell is not None:
+        value = AgentPermission(for_shell).value
         tools = ("shell", "process_start", "process_write", "process_signal")
         found.append({"tools": {tool: value for tool in tools}})
     return found

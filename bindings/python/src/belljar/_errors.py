@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
-from typing import TYPE_CHECKING, Any, Dict, List, Sequence
+from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple, Type
 
 from . import _native
 from ._outcome import Loss
 
 if TYPE_CHECKING:
     from ._outcome import Outcome
+
+
+def _again(kind: "Type[Error]", arguments: Tuple[Any, ...], parts: Dict[str, Any]) -> "Error":
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(parts)
+    return error
 
 
 class Error(Exception):
@@ -31,7 +38,11 @@ class Error(Exception):
         self.errno = errno
 
     def __str__(self) -> str:
-        return f"{self.what} (hint: {self.hint})" if self.hint else self.what
+        what = f"{self.what}: {os.strerror(self.errno)}" if self.errno else self.what
+        return f"{what} (hint: {self.hint})" if self.hint else what
+
+    def __reduce__(self) -> Any:  # by its parts: constructors differ
+        return _again, (type(self), self.args, self.__dict__)
 
 
 class PolicyError(Error):
@@ -91,7 +102,7 @@ def in_python(text: str) -> str:
             return str(key["name"])
         return f"{key['name']}={[match[2]] if key['is_list'] else match[2]!r}"
 
-    return re.sub(r"--([a-z][a-z-]*)(?:=([^\s,;()]+))?", argument, text).replace("-C ", "workdir=")
+    return re.sub(r"--([a-z][a-z-]*)(?:=([^\s,;()]+))?", argument, text).replace("-C ", "workdir ")
 
 
 def error_from(answer: Dict[str, Any]) -> Error:

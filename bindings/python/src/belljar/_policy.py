@@ -5,17 +5,17 @@ from __future__ import annotations
 import dataclasses
 import enum
 import os
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Literal, Mapping, Optional, Sequence, TypedDict, Union
 
 from . import _native
 from ._errors import error_from, in_python
 from ._outcome import Loss
 
 if TYPE_CHECKING:
-    from typing_extensions import Literal, Unpack
+    from typing_extensions import Unpack
 
-    Count = Union[int, Literal["unlimited"]]
-    Path = Union[str, "os.PathLike[str]"]
+Count = Union[int, Literal["unlimited"]]
+Path = Union[str, "os.PathLike[str]"]
 
 
 class NetworkMode(str, enum.Enum):
@@ -127,9 +127,12 @@ class SandboxPolicy:
         for field in dataclasses.fields(self):
             if field.type.startswith("Sequence") and isinstance(getattr(self, field.name), (str, bytes)):
                 raise TypeError(f"{field.name} is a list, and a text is none")
-        for name in self.env:
+        for name in ("workdir", "home", "cache", "tmp"):
+            if getattr(self, name) == "":
+                raise ValueError(f"{name} is empty: the current folder is '.'")
+        for name in (*self.env, *self.extra_env, *self.allow_env):
             if not name or "=" in name:
-                raise ValueError(f"{name!r} cannot be the name of a variable")
+                raise ValueError(f"{name!r} cannot be the name of a variable; env={{'NAME': 'value'}} sets one")
         if self.strict and self.mode not in (None, "on", SandboxMode.On):
             raise ValueError("strict is mode on; it cannot be another as well")
 
@@ -164,17 +167,42 @@ def _as_setting(name: str, value: Any) -> Any:
         return value
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    return [os.fspath(item) for item in value]
+    try:
+        return [os.fspath(item) for item in value]
+    except TypeError:
+        raise TypeError(f"{name} cannot be {value!r}") from None
+
+
+_LONGEST = 1e9  # seconds; beyond it is no limit
+
+
+def milliseconds(value: float) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"a time is a number of seconds, and {value!r} is none")
+    if not value > 0:
+        raise ValueError(f"a time must be more than 0 seconds, not {value}")
+    return max(1, round(min(value, _LONGEST) * 1000))
 
 
 def seconds(value: float) -> str:
-    if not value > 0:
-        raise ValueError("a time must be more than 0 seconds")
-    return f"{max(1, round(value * 1000))}ms" if value < 1e9 else "unlimited"
+    found = milliseconds(value)
+    return f"{found}ms" if value < _LONGEST else "unlimited"
+
+
+def a_list(name: str, values: Sequence[str]) -> List[str]:
+    if isinstance(values, (str, bytes)):
+        raise TypeError(f"{name} is a list, and a text is none")
+    return list(values)
+
+
+def check_policy(policy: object) -> None:
+    if policy is not None and not isinstance(policy, SandboxPolicy):
+        raise TypeError(f"a policy is a SandboxPolicy, as SandboxPolicy(profile='restricted'), not {policy!r}")
 
 
 def policy_of(policy: Optional[SandboxPolicy], fields: "PolicyFields") -> SandboxPolicy:
     """A policy, or fields of one, or fields over one."""
+    check_policy(policy)
     if policy is None:
         return SandboxPolicy(**fields)
     return dataclasses.replace(policy, **fields) if fields else policy

@@ -6,21 +6,43 @@ import base64
 import dataclasses
 import html
 import os
-import pathlib
-from typing import Any, Dict, List, Optional, Union
+import secrets
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 Path = Union[str, "os.PathLike[str]"]
+
+
+# What a guest wrote is shown, but nothing is fetched for it, or it could call home by the person's browser.
+_QUIET = (
+    "<meta http-equiv=\"Content-Security-Policy\" content=\""
+    "default-src 'none'; img-src data:; font-src data:; style-src 'unsafe-inline'\">"
+)
+
+
+def _save(path: Path, data: bytes) -> None:
+    """A new file, moved over the name: where a guest can write, that may be a link to anywhere."""
+    folder, name = os.path.split(os.fspath(path))
+    new = os.path.join(folder, f".{name}.{secrets.token_hex(8)}")
+    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        with open(fd, "wb") as file:
+            file.write(data)
+        os.replace(new, path)
+    except BaseException:
+        os.unlink(new)
+        raise
 
 
 @dataclasses.dataclass(frozen=True)
 class Image:
     """A picture that code has drawn. Shows itself in a notebook."""
 
-    data: bytes
+    data: bytes = dataclasses.field(repr=False)
     mime: str = "image/png"
 
     def save(self, path: Path) -> None:
-        pathlib.Path(path).write_bytes(self.data)
+        """Replaces what has that name; a link is not followed."""
+        _save(path, self.data)
 
     def _repr_png_(self) -> Optional[bytes]:
         return self.data if self.mime == "image/png" else None
@@ -33,16 +55,17 @@ class File:
     name: str
     size: int
     mime: str
-    content: Optional[bytes]
+    content: Optional[bytes] = dataclasses.field(repr=False)
 
     @property
     def text(self) -> str:
         return (self.content or b"").decode(errors="replace")
 
     def save(self, path: Path) -> None:
+        """Replaces what has that name; a link is not followed."""
         if self.content is None:
             raise ValueError(f"{self.name} came without its content: Session.read_file has it")
-        pathlib.Path(path).write_bytes(self.content)
+        _save(path, self.content)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +147,8 @@ class PythonResult(CallResult):
         parts = super()._html_parts()
         if "text/html" in self.result_data:
             # What a guest wrote must not run in the page that shows it.
-            parts.append(f'<iframe sandbox srcdoc="{html.escape(self.result_data["text/html"])}"></iframe>')
+            page = html.escape(_QUIET + self.result_data["text/html"])
+            parts.append(f'<iframe sandbox srcdoc="{page}"></iframe>')
         elif self.result is not None:
             parts.append(f"<pre>{html.escape(self.result)}</pre>")
         if self.exception:
@@ -172,20 +196,36 @@ def _file(one: Dict[str, Any]) -> File:
     return File(one["name"], one["size"], one["mime"], content)
 
 
-def _images(list_: List[str]) -> List[Image]:
-    return [Image(base64.b64decode(one)) for one in list_]
+_SIGNATURES = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff", "image/gif": b"GIF8"}
+
+
+def images_of(pairs: Sequence[Tuple[str, str]]) -> Tuple[List[Image], List[str]]:
+    """Pairs of MIME type and base64. A guest says what is an image: what is none is left out, with a note."""
+    images = []
+    for mime, text in pairs:
+        try:
+            data = base64.b64decode(text, validate=True)
+        except ValueError:
+            continue
+        if data.startswith(_SIGNATURES.get(mime, b"")):
+            images.append(Image(data, mime))
+    lost = len(pairs) - len(images)
+    return images, [f"{lost} of the images cannot be read, and are left out"] if lost else []
 
 
 def python_result(whole: Dict[str, Any]) -> PythonResult:
     exception = whole["exception"]
+    images, notes = images_of([("image/png", one) for one in whole["images"]])
+    frames, frame_notes = images_of([("image/png", one) for one in whole["video_frames"]])
+    whole = {**whole, "notes": [*whole["notes"], *notes, *frame_notes]}
     return PythonResult(
         **_common(whole),
         result=whole["result"],
         result_type=whole["result_type"],
         result_data=whole["result_data"],
         displays=whole["displays"],
-        images=_images(whole["images"]),
-        video_frames=_images(whole["video_frames"]),
+        images=images,
+        video_frames=frames,
         exception=GuestException(**exception) if exception else None,
         started=whole["started"],
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import os
 import subprocess
@@ -14,7 +15,7 @@ from typing import IO, Any, Dict, Mapping, Optional, Sequence, Union
 from . import _native
 from ._errors import CommandFailed, Error, error_from
 from ._outcome import Outcome, Reason, outcome_of
-from ._policy import SandboxPolicy
+from ._policy import SandboxPolicy, check_policy
 
 _SLICE_MS = 50  # after which this thread looks for signals
 _DEFAULT = SandboxPolicy()
@@ -107,8 +108,9 @@ def _run(
         raise TypeError('a command is a list: run(["sh", "-c", command]) is a shell\'s')
     if input is not None and stdin is not None:
         raise ValueError("input and stdin cannot both be given")
+    check_policy(policy)
     arguments = [os.fspath(argument) for argument in command]
-    data = input.encode() if isinstance(input, str) else input or b""
+    data = input.encode() if isinstance(input, str) else bytes(input or b"")
     if policy is None or policy.is_off:
         warnings.warn("no sandbox: this command has all your rights", NoSandbox, stacklevel=3)
         outcome = _without_sandbox(arguments, data, timeout, cwd, env, stdin, stdout, stderr, max_output)
@@ -123,17 +125,26 @@ def _run(
         if changes:
             policy = dataclasses.replace(policy, **changes)
         request = {"arguments": arguments, "max_output": max_output}
-        for name, stream in (("in_fd", stdin), ("out_fd", stdout), ("err_fd", stderr)):
-            if stream is not None:
-                request[name] = _descriptor(stream)
-        outcome = _in_jar({"sandbox": policy.settings(), "caller": _native.caller(), "command": request}, data, stop)
+        with contextlib.ExitStack() as opened:
+            for name, stream in (("in_fd", stdin), ("out_fd", stdout), ("err_fd", stderr)):
+                if stream is not None and stream != subprocess.PIPE:
+                    request[name] = _descriptor(stream, opened)
+            about = {"sandbox": policy.settings(), "caller": _native.caller(), "command": request}
+            outcome = _in_jar(about, data, stop)
     if check and not outcome.ok:
-        raise CommandFailed(f"{arguments[0]}: {outcome.reason} with {outcome.exit_code}", outcome)
+        said = f"{outcome.reason} with {outcome.exit_code}"
+        if outcome.reason is Reason.NotStarted:
+            said = "it is not there" if outcome.exit_code == 127 else "it cannot be executed"
+        raise CommandFailed(f"{arguments[0]}: {said}", outcome)
     return outcome
 
 
-def _descriptor(stream: Stream) -> int:
+def _descriptor(stream: Stream, opened: contextlib.ExitStack) -> int:
+    if stream == subprocess.DEVNULL:
+        stream = opened.enter_context(open(os.devnull, "r+b", buffering=0))
     if isinstance(stream, int):
+        if stream < 0:
+            raise ValueError("a stream is a file, a descriptor, subprocess.PIPE or subprocess.DEVNULL")
         return stream
     if stream.writable():
         stream.flush()  # what was written before comes before

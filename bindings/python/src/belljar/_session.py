@@ -22,7 +22,7 @@ from ._config import (
     Skill,
 )
 from ._errors import Denied, Error, SessionClosed, ToolError, error_from, in_python
-from ._policy import PolicyFields, SandboxPolicy, make_plan
+from ._policy import PolicyFields, SandboxPolicy, a_list, make_plan, milliseconds
 from ._results import Chunk, PythonResult, ShellResult, python_result, shell_result
 
 if TYPE_CHECKING:
@@ -37,23 +37,24 @@ _SLICE_MS = 100  # a signal wakes who waits; this is for one that another thread
 _log = logging.getLogger("belljar")
 
 
-def python_request(code: str, timeout: Optional[float], outputs: Sequence[str]) -> Dict[str, Any]:
-    arguments: Dict[str, Any] = {"code": code}
+def _options(timeout: Optional[float], outputs: Sequence[str]) -> Dict[str, Any]:
+    options: Dict[str, Any] = {}
     if timeout is not None:
-        arguments["timeout_ms"] = max(1, round(timeout * 1000))
+        options["timeout_ms"] = milliseconds(timeout)
     if outputs:
-        arguments["outputs"] = list(outputs)
-    return {"op": "tool", "tool": "python", "arguments": arguments}
+        options["outputs"] = a_list("outputs", outputs)
+    return options
+
+
+def python_request(code: str, timeout: Optional[float], outputs: Sequence[str]) -> Dict[str, Any]:
+    return {"op": "tool", "tool": "python", "arguments": {"code": code, **_options(timeout, outputs)}}
 
 
 def shell_request(
     commands: Union[str, Sequence[str]], timeout: Optional[float], outputs: Sequence[str], one_shot: bool
 ) -> Dict[str, Any]:
     arguments: Dict[str, Any] = {"commands": [commands] if isinstance(commands, str) else list(commands)}
-    if timeout is not None:
-        arguments["timeout_ms"] = max(1, round(timeout * 1000))
-    if outputs:
-        arguments["outputs"] = list(outputs)
+    arguments.update(_options(timeout, outputs))
     if one_shot:
         arguments["one_shot"] = True
     return {"op": "tool", "tool": "shell", "arguments": arguments}
@@ -79,9 +80,10 @@ def decision_json(approval: Approval, said: object) -> Dict[str, Any]:
     return {
         "approval_id": approval["approval_id"],
         "session_id": approval["session_id"],
-        "decision": "approve" if decision.approved else "deny",
-        "message": decision.message,
-        "remember_for_session": decision.remember_for_session,
+        # All but True is a no: a coroutine that nobody awaited is true, too.
+        "decision": "approve" if decision.approved is True else "deny",
+        "message": str(decision.message),
+        "remember_for_session": decision.remember_for_session is True,
     }
 
 
@@ -148,9 +150,20 @@ class Base:
         return self._engine is None or not self._engine.native.alive
 
     def why(self, path_or_host: Path) -> str:
-        """Which rule decides about a path or HOST:PORT, and what would change it."""
+        """Which rule decides about a path or HOST:PORT, and what would change it.
+
+        A path is one that begins with `/`, `.` or `~`, or a `pathlib.Path`; else it is a host. Relative ones
+        begin in the session's workdir.
+        """
         name = os.fspath(path_or_host)
-        return make_plan(self._setup.sandbox, [name], self._setup.session.get("workdir", "")).why[name]
+        workdir = self._setup.session.get("workdir", "")
+        if isinstance(path_or_host, os.PathLike) or name.startswith("."):
+            inside = os.path.normpath(name)
+            if workdir:
+                name = os.path.join(workdir, inside)
+            elif not os.path.isabs(inside) and inside.split(os.sep)[0] != "..":
+                return f"{name} is in the session's own workdir: it can be read and written."
+        return make_plan(self._setup.sandbox, [name], workdir).why[name]
 
     def _running(self) -> _native.Engine:
         engine = self._engine
@@ -334,7 +347,7 @@ class Session(Base):
 
     def write_file(self, path: Path, data: Union[str, bytes]) -> None:
         """Up to 16 MiB; what is larger is better shown to the session by `extra_fs_read`."""
-        self._ask({"op": "write", "path": os.fspath(path)}, data.encode() if isinstance(data, str) else data)
+        self._ask({"op": "write", "path": os.fspath(path)}, data.encode() if isinstance(data, str) else bytes(data))
 
     def list_files(self, path: Path = ".") -> List[Dict[str, Any]]:
         files: List[Dict[str, Any]] = self._ask({"op": "list", "path": os.fspath(path)})["files"]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import copy
 import dataclasses
 import json
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Union
 
-from ._results import Image
+from ._results import Image, images_of
 from ._session import Session
 
 # A program has its sessions itself: a model need not list or close them.
 _NOT_OFFERED = ("session_list", "session_close")
+_DEEPEST = 24  # levels of a model's arguments; the engine reads a few more
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,13 +46,17 @@ class Tool:
         self.parameters.get("properties", {}).pop("session", None)
 
     def __call__(self, **arguments: Any) -> ToolAnswer:
+        return self.call(arguments)
+
+    def call(self, arguments: Dict[str, Any]) -> ToolAnswer:
         answer = self._session.tool(self.name, arguments)
+        images, notes = images_of([(one["mime"], one["base64"]) for one in answer["images"]])
         return ToolAnswer(
-            text=answer["text"],
+            text="\n".join([answer["text"], *notes]),
             is_error=answer["is_error"],
             error_type=answer["error_type"],
             structured=answer["structured"],
-            images=[Image(base64.b64decode(one["base64"]), one["mime"]) for one in answer["images"]],
+            images=images,
             files=answer["files"],
         )
 
@@ -92,6 +96,9 @@ class Tools(Sequence[Tool]):
             raise KeyError(key)
         return self._tools[key]
 
+    def __contains__(self, key: object) -> bool:
+        return any(key in (tool, tool.name) for tool in self._tools)
+
     def __len__(self) -> int:
         return len(self._tools)
 
@@ -107,16 +114,25 @@ class Tools(Sequence[Tool]):
     def call(self, name: str, arguments: Union[str, Mapping[str, Any]]) -> ToolAnswer:
         """Calls a tool as a model asked for it. Whatever is wrong with that is an answer, too."""
         try:
-            named = json.loads(arguments) if isinstance(arguments, str) else dict(arguments)
-        except ValueError as error:
+            named = json.loads(arguments) if isinstance(arguments, str) else arguments
+            if not isinstance(named, Mapping):
+                return _refused("invalid_arguments", "the arguments must be an object")
+            named = {str(key): value for key, value in named.items()}
+            json.dumps(named, allow_nan=False, ensure_ascii=False).encode()
+            if _depth(named) > _DEEPEST:
+                raise ValueError("they are nested too deeply")
+        except (ValueError, TypeError, RecursionError) as error:
             return _refused("invalid_arguments", f"the arguments are no JSON: {error}")
-        if not isinstance(named, dict):
-            return _refused("invalid_arguments", "the arguments must be an object")
         try:
             tool: Tool = self[name]
         except KeyError:
             return _refused("unknown_tool", f"there is no tool {name}")
-        return tool(**{str(key): value for key, value in named.items()})
+        return tool.call(named)
+
+
+def _depth(value: Any) -> int:
+    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ()
+    return 1 + max((_depth(part) for part in parts), default=0)
 
 
 def _refused(kind: str, text: str) -> ToolAnswer:
@@ -125,6 +141,8 @@ def _refused(kind: str, text: str) -> ToolAnswer:
 
 def tools(session: Session) -> Tools:
     """The tools of a session, as functions with JSON schemas; descriptions say what its plan enforces."""
+    if not isinstance(session, Session):
+        raise TypeError("tools are of a Session; an AsyncSession has none")
     notes = "".join(
         f"\nskills/{skill.name}: {skill.description} (read skills/{skill.name}/SKILL.md first)"
         for skill in session.skills
