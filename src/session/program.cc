@@ -147,8 +147,8 @@ Status Program::resize(std::uint16_t rows, std::uint16_t columns) {
 
 ProgramState Program::read() {
   ProgramState state{.running = running(), .exit_code = {}, .out = {}, .err = {}};
-  has_news_ = false;
   const Capture::Taken taken = capture_->take();
+  has_news_ = false;  // what came with it was read, too
   capture_->begin_call(max_output_, on_output_);
   state.out = taken.out.text();
   state.err = taken.err.text();

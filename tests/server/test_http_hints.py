@@ -126,7 +126,8 @@ def test_sigterm_denies_what_waits_for_approval_and_ends(start, scene):
     message, _ = refusal(answers[0], 403)
     assert message == "nobody has approved this call: the server is stopping"
     assert server.wait() == 0
-    decided = [line for line in map(json.loads, trail.read_text().splitlines()) if line["event"] == "decision"]
+    lines = trail.with_name("audit.ann.jsonl").read_text().splitlines()
+    decided = [line for line in map(json.loads, lines) if line["event"] == "decision"]
     assert [(line["decision"], line["by"]) for line in decided] == [("denied", "shutdown")] * 2
 
 

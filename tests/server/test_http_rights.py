@@ -100,7 +100,8 @@ def test_the_audit_names_who_called(start, scene):
     ann.python(session, "'by ann'")
     bob.python(session, "'by bob'")
     tool(bob, session, "write", path="by-bob", content="x")
-    lines = [json.loads(line) for line in audit.read_text().splitlines()]
+    trails = [audit.with_name(f"audit.{name}.jsonl") for name in ("ann", "bob")]  # of each who called
+    lines = [json.loads(line) for trail in trails for line in trail.read_text().splitlines()]
     calls = [(line["principal"], line.get("owner"), line["tool"]) for line in lines if line["event"] == "call"]
     assert calls == [("ann", None, "python"), ("bob", "ann", "python"), ("bob", "ann", "write")], lines
 

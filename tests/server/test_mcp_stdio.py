@@ -190,8 +190,8 @@ def test_processes_run_beside_the_calls(client):
 
 
 def test_a_poll_waits_for_output_and_not_for_the_end(client):
-    started = client.tool("process_start", arguments=["sh", "-c", "read line; echo got $line; sleep 1000"])
-    process = started["structuredContent"]["process"]
+    started = client.tool("process_start", arguments=["sh", "-c", "read line; sleep 1; echo got $line; sleep 1000"])
+    process = started["structuredContent"]["process"]  # answers later, or process_write's answer might have it
     first = client.send_tool("process_poll", process=process, wait_ms=20_000)
     second = client.tool("process_poll", process=process, wait_ms=20_000)["structuredContent"]
     assert second["running"] and not second["stdout"], "one waits, another does not"
