@@ -135,7 +135,7 @@ void Session::interrupt(Worker which) {
   }
   if (which == Worker::every) ++interrupts_;
   if (which == Worker::every)
-    for (const auto& program : programs_) program->signal(SIGINT);
+    for (const auto& program : programs_) interrupt(program);
   if (which == Worker::python) return;
   ++shell_interrupts_;
   if (shell_ != nullptr) shell_->interrupt();

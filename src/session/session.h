@@ -86,6 +86,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::chrono::milliseconds time_for(std::optional<std::chrono::milliseconds> asked,
                                      std::chrono::milliseconds usual, CallReport& report) const;
   Async<Result<std::shared_ptr<ShellWorker>>> shell_for(const ShellCall& call);
+  void interrupt(const std::shared_ptr<Program>& program);
   // To the file as well, if one is asked for; else null.
   Result<std::shared_ptr<OutputFile>> add_output_file(const std::optional<std::string>& name,
                                                       OnOutput& listener) const;

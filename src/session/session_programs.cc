@@ -5,6 +5,23 @@
 
 namespace belljar::session {
 
+namespace {
+
+Async<void> kill_after(std::weak_ptr<Program> program, Loop& loop, Clock::duration time) {
+  asio::steady_timer timer(loop, time);
+  co_await timer.async_wait(kAwait);
+  const std::shared_ptr<Program> still = program.lock();
+  if (still != nullptr && still->running()) still->signal(SIGKILL);
+}
+
+}  // namespace
+
+// Who does not heed it in time is made to: some shells lose one that comes while they fork.
+void Session::interrupt(const std::shared_ptr<Program>& program) {
+  program->signal(SIGINT);
+  begin(common_->loop, kill_after(program, common_->loop, common_->settings.grace));
+}
+
 Async<Result<std::shared_ptr<Program>>> Session::spawn(ProgramCall call) {
   const std::shared_ptr<Session> keep = shared_from_this();
   const Busy busy(*this);
@@ -32,7 +49,7 @@ Async<Result<ProgramEnd>> Session::run(ProgramCall call,
     const std::shared_ptr<Program> program = *started;
     (void)program->close_input();  // it has pipes
     programs_.insert(program);
-    if (interrupts_ != interrupts) program->signal(SIGINT);  // while it was being started
+    if (interrupts_ != interrupts) interrupt(program);  // while it was being started
     const bool in_time = co_await program->ended(began + time);
     end.timed_out = !in_time;
     if (!in_time) program->signal(SIGTERM);

@@ -122,3 +122,17 @@ def test_another_tokens_session_is_not_there(server, ann, bob):
     session = ann.session()
     assert spawn(bob, session, "ls").status == 404
     assert spawn(ann, session, "ls").status == 200
+
+
+def test_what_does_not_heed_an_interrupt_is_killed(server, ann):
+    session = ann.session()
+    answers = []
+    with ann.stream("GET", f"/v1/events?session={session}") as events:
+        words = ("bash", "-c", "trap '' INT; echo up; sleep 100")
+        call = threading.Thread(target=lambda: answers.append(spawn(ann, session, *words)))
+        call.start()
+        while events.until("output")["text"] != "up\n":
+            pass
+        assert ann.post(f"/v1/sessions/{session}/interrupt").status == 200
+    call.join(serving.PATIENCE)
+    assert answers and answers[0].json["interrupted"] and answers[0].json["exit_code"] == 137, answers
