@@ -238,7 +238,7 @@ std::expected<const SessionEntry*, Response> App::open_session(SessionEntry entr
   if (book_.find_any(entry.id) != nullptr)
     return std::unexpected(refuse(kConflict, "there is a session " + entry.id + " already",
                                   "choose another id, which all tokens share, or leave it out"));
-  if (engine_->list().size() >= setup_.loaded.session.max_sessions)
+  if (engine_->count() >= setup_.loaded.session.max_sessions)
     return std::unexpected(
         refuse(kUnavailable, "there are too many sessions", "raise max_sessions in [session]"));
   Result<std::string> id = engine_->open(entry.id, entry.policy);
@@ -304,7 +304,7 @@ void App::close_session(const std::string& id) {
 Gauges App::gauges() const {
   return {.connections = http_ != nullptr ? http_->connections() : 0,
           .requests = counts_->total,
-          .sessions = engine_ != nullptr ? engine_->list().size() : 0,
+          .sessions = engine_ != nullptr ? engine_->count() : 0,
           .event_listeners = events_.listeners(),
           .refused_connections = http_ != nullptr ? http_->refused_connections() : 0};
 }

@@ -117,10 +117,7 @@ void Dispatcher::begun(const std::string& session, const std::string& principal)
 // back under it; but not for ever.
 void Dispatcher::forget_gone() {
   if (owners_.size() < kMaxRemembered) return;
-  std::map<std::string, std::string> kept;
-  for (const SessionInfo& info : engine_.list())
-    if (auto owner = owners_.find(info.id); owner != owners_.end()) kept.insert(*owner);
-  owners_ = std::move(kept);
+  std::erase_if(owners_, [&](const auto& owner) { return !engine_.has(owner.first); });
   std::erase_if(rounds_, [&](const auto& round) { return !owners_.contains(round.first); });
 }
 
@@ -146,9 +143,7 @@ Status Dispatcher::close(const std::string& session, const std::string& principa
 }
 
 std::vector<SessionInfo> Dispatcher::sessions(const std::string& principal) {
-  std::vector<SessionInfo> mine = engine_.list();
-  std::erase_if(mine, [&](const SessionInfo& info) { return !may_use(info.id, principal); });
-  return mine;
+  return engine_.list([&](const std::string& id) { return may_use(id, principal); });
 }
 
 // ---- permission ---------------------------------------------------------------

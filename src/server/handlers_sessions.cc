@@ -1,5 +1,6 @@
 #include <array>
 #include <ctime>
+#include <optional>
 
 #include "server/fields.h"
 #include "server/handlers.h"
@@ -20,18 +21,17 @@ std::string when(std::chrono::system_clock::time_point time) {
   return {text.data(), size};
 }
 
-json::object to_json(const SessionEntry& entry, const std::vector<SessionInfo>& infos) {
+json::object to_json(const SessionEntry& entry, const std::optional<SessionInfo>& info) {
   json::object object{{"id", entry.id},          {"owner", entry.owner},
                       {"shared", entry.shared},  {"profile", entry.profile},
                       {"skills", json::array()}, {"created_at", when(entry.created)},
                       {"busy", false},           {"idle_ms", 0},
                       {"memory_kb", 0}};
   for (const auto& skill : entry.skills) object["skills"].as_array().emplace_back(skill.first);
-  for (const SessionInfo& info : infos) {
-    if (info.id != entry.id) continue;
-    object["busy"] = info.busy;
-    object["idle_ms"] = info.idle.count();
-    object["memory_kb"] = info.memory_kb;
+  if (info) {
+    object["busy"] = info->busy;
+    object["idle_ms"] = info->idle.count();
+    object["memory_kb"] = info->memory_kb;
   }
   return object;
 }
@@ -46,10 +46,9 @@ Response tell(App& app, std::string_view event, const std::string& id) {
 }  // namespace
 
 Async<Response> list_sessions(App& app, Request request) {
-  const std::vector<SessionInfo> infos = app.engine().list();
   json::array list;
   for (const SessionEntry* entry : app.book().all(principal_of(request)))
-    list.push_back(to_json(*entry, infos));
+    list.push_back(to_json(*entry, app.engine().info(entry->id)));
   json::object answer;
   answer["sessions"] = std::move(list);
   co_return answer_json(answer);
@@ -82,7 +81,7 @@ Async<Response> create_session(App& app, Request request) {
   if (!granted) co_return std::move(granted.error());
   std::expected<const SessionEntry*, Response> made = app.open_session(std::move(entry));
   if (!made) co_return std::move(made.error());
-  const json::object answer = to_json(**made, {});
+  const json::object answer = to_json(**made, std::nullopt);
   const std::string name = (*made)->id;
   const Status linked = co_await link_skills(app, **made);
   if (app.has_ended()) co_return refuse(kUnavailable, "the server has stopped", kStartsAgain);
@@ -96,9 +95,8 @@ Async<Response> create_session(App& app, Request request) {
 Async<Response> get_session(App& app, Request request) {
   std::expected<const SessionEntry*, Response> entry = co_await app.use_session(request);
   if (!entry) co_return std::move(entry.error());
-  const std::vector<SessionInfo> infos = app.engine().list();
-  json::object answer = to_json(**entry, infos);
   const std::string id = (*entry)->id;
+  json::object answer = to_json(**entry, app.engine().info(id));
   Result<session::SessionView> view = co_await app.engine().view(id, principal_of(request).name);
   answer["plan"] = nullptr;
   if (view) answer["plan"] = std::move(view->plan);

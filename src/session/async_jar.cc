@@ -20,6 +20,8 @@ constexpr milliseconds kIdleTick{1000};
 // Reading what a jar used is a quarter of a small call's time. What a shorter one used is
 // charged to nobody, or at the next look to whoever runs then.
 constexpr milliseconds kWorthCounting{5};
+// Hundreds of jars may be asked for it again and again, on the loop.
+constexpr milliseconds kMemoryKnown{250};
 // Everything inside has been killed, and is mostly gone within a few; but of a guest with
 // millions of mappings the kernel has seconds to clear up.
 constexpr int kEndTimeMs = 50;
@@ -253,7 +255,13 @@ void AsyncJar::end_call() {
   out_of_cpu_ = false;
 }
 
-std::uint64_t AsyncJar::memory_kb() { return ended_ ? 0 : watch_.memory_kb(jar_); }
+std::uint64_t AsyncJar::memory_kb() {
+  if (ended_) return 0;
+  if (Clock::now() < memory_known_until_) return memory_kb_;
+  memory_kb_ = watch_.memory_kb(jar_);
+  memory_known_until_ = Clock::now() + kMemoryKnown;
+  return memory_kb_;
+}
 
 void AsyncJar::end() { end_for(std::nullopt); }
 

@@ -109,7 +109,7 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
   // For other threads, which may still look at it when the jar has gone.
   std::shared_ptr<const Plan> shared_plan() const { return plan_; }
   std::optional<uid_t> uid() const { return jar_.uid(); }  // where it is not the engine's
-  std::uint64_t memory_kb();
+  std::uint64_t memory_kb();                               // a quarter of a second old at most
 
  private:
   static constexpr std::uint32_t kFirstFork = 1U << 31;  // init counts from 1
@@ -140,6 +140,8 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
   bool pids_limit_hit_ = false;  // before this call
   bool ended_ = false;
   std::optional<Reason> ended_by_;
+  std::uint64_t memory_kb_ = 0;
+  std::chrono::steady_clock::time_point memory_known_until_;
   std::shared_future<void> rest_;  // valid: the jar was still ending when it was let go
 };
 

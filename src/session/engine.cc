@@ -141,15 +141,21 @@ Result<Engine::Sessions::iterator> Engine::find(const std::string& id) {
   return found;
 }
 
-std::vector<SessionInfo> Engine::list() {
-  std::vector<SessionInfo> infos;
-  for (const auto& [id, session] : sessions_) {
-    const auto idle = session->busy() ? Clock::duration{} : Clock::now() - session->last_used();
-    infos.push_back({.id = id,
-                     .busy = session->busy(),
+std::optional<SessionInfo> Engine::info(const std::string& id) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return std::nullopt;
+  Session& session = *found->second;
+  const auto idle = session.busy() ? Clock::duration{} : Clock::now() - session.last_used();
+  return SessionInfo{.id = id,
+                     .busy = session.busy(),
                      .idle = std::chrono::duration_cast<std::chrono::milliseconds>(idle),
-                     .memory_kb = session->memory_kb()});
-  }
+                     .memory_kb = session.memory_kb()};
+}
+
+std::vector<SessionInfo> Engine::list(const std::function<bool(const std::string& id)>& wanted) {
+  std::vector<SessionInfo> infos;
+  for (const auto& [id, session] : sessions_)
+    if (!wanted || wanted(id)) infos.push_back(*info(id));
   return infos;
 }
 

@@ -4,8 +4,10 @@
 // folders at the next start.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "session/session.h"
@@ -35,7 +37,11 @@ class Engine {
   // Runs it beside the loop, for who has nothing else to do there.
   Async<Result<SessionView>> view(std::string id, std::string owner);
   Status close(const std::string& id);
-  std::vector<SessionInfo> list();
+  // What it knows of one session, or of all that `wanted` says. What their guests use is summed up
+  // for that, at a third of a millisecond each: count() and has() cost nothing.
+  std::optional<SessionInfo> info(const std::string& id);
+  std::vector<SessionInfo> list(const std::function<bool(const std::string& id)>& wanted = {});
+  std::size_t count() const { return sessions_.size(); }
   bool has(const std::string& id) const { return sessions_.contains(id); }
   // Opens it if it is not there, as a call would.
   Status ensure(const std::string& id);
