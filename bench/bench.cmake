@@ -16,4 +16,4 @@ add_executable(bench_warm bench/warm.cc bench/profile.cc)
 target_link_libraries(bench_warm PRIVATE bench_common belljar_session)
 
 add_executable(bench_tools bench/tools.cc)
-target_link_libraries(bench_tools PRIVATE belljar_tools)
+target_link_libraries(bench_tools PRIVATE bench_common belljar_tools)

@@ -19,7 +19,7 @@ build/release/bench_steady --doc=docs/benchmarks.md "$@"
 bench/session.py --doc=docs/benchmarks.md "$@"
 bench/server.py --doc=docs/benchmarks.md "$@"
 scripts/setup.sh bench
-build/release/bench_tools "$@"
+build/release/bench_tools --doc=docs/benchmarks.md "$@"
 # It makes a network of its own, for which it needs root.
 if [[ $EUID -eq 0 ]]; then
   build/release/bench_broker --doc=docs/benchmarks.md "$@"

@@ -1,6 +1,6 @@
 // The file tools on a tree of 100,000 files, and grep beside ripgrep.
 //
-//   bench_tools [--files=N] [--rounds=N] [--folder=DIR] [--check]
+//   bench_tools [--files=N] [--rounds=N] [--folder=DIR] [--check] [--doc=FILE]
 //
 // --check fails when grep takes more than twice as long as ripgrep. The tree is in the page cache
 // for both; they take turns, and the median counts. ripgrep's output goes to a pipe that is read.
@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/remove_tree.h"
+#include "samples.h"
 #include "tools/edit.h"
 #include "tools/glob.h"
 #include "tools/grep.h"
@@ -30,6 +31,7 @@ namespace {
 
 namespace fs = std::filesystem;
 namespace tools = belljar::tools;
+using bench::fixed;
 using Ms = std::chrono::duration<double, std::milli>;
 
 constexpr double kTarget = 2.0;
@@ -38,6 +40,7 @@ struct Options {
   std::size_t files = 100'000;
   int rounds = 7;
   std::string folder = fs::temp_directory_path();
+  std::string doc;
   bool check = false;
 };
 
@@ -109,9 +112,14 @@ std::size_t run_ripgrep(const std::string& top, const std::string& pattern) {
   return lines;
 }
 
-// True: within the target.
-bool compare(const tools::Workspace& workspace, const Options& options, const std::string& top,
-             const char* title, const std::string& pattern, std::size_t most) {
+struct Report {
+  std::string text;
+  bool missed = false;
+};
+
+void compare(Report& report, const tools::Workspace& workspace, const Options& options,
+             const std::string& top, const char* title, const std::string& pattern,
+             std::size_t most) {
   std::vector<double> ours, theirs;
   std::size_t found = 0;
   std::size_t printed = 0;
@@ -123,17 +131,18 @@ bool compare(const tools::Workspace& workspace, const Options& options, const st
     theirs.push_back(time_of([&] { printed = run_ripgrep(top, pattern); }));
   }
   const double ratio = median(ours) / median(theirs);
-  std::printf("grep %-34s %8.1f ms %7zu lines   rg %8.1f ms %7zu lines   ratio %.2f%s\n", title,
-              median(ours), found, median(theirs), printed, ratio,
-              ratio <= kTarget ? "" : "  OVER THE TARGET");
-  return ratio <= kTarget;
+  report.missed |= ratio > kTarget;
+  report.text += "| grep " + std::string(title) + " | " + fixed(median(ours), 1) + " | " +
+                 std::to_string(found) + " | " + fixed(median(theirs), 1) + " | " +
+                 std::to_string(printed) + " | " + fixed(ratio, 2) + " | ≤ " + fixed(kTarget, 0) +
+                 (ratio <= kTarget ? " | met |\n" : " | missed |\n");
 }
 
 template <class Work>
-void measure(const char* title, const Options& options, Work work) {
+void measure(Report& report, const char* title, const Options& options, Work work) {
   std::vector<double> times;
   for (int i = 0; i < options.rounds * 3; ++i) times.push_back(time_of(work));
-  std::printf("%-39s %8.3f ms\n", title, median(times));
+  report.text += "| " + std::string(title) + " | " + fixed(median(times), 3) + " | | | | | | |\n";
 }
 
 Options parse(int count, char** words) {
@@ -147,6 +156,8 @@ Options parse(int count, char** words) {
       options.rounds = std::stoi(value);
     else if (word.starts_with("--folder="))
       options.folder = value;
+    else if (word.starts_with("--doc="))
+      options.doc = value;
     else if (word == "--check")
       options.check = true;
     else
@@ -161,35 +172,47 @@ int main(int count, char** words) {
   const Options options = parse(count, words);
   std::string top = options.folder + "/belljar-bench-XXXXXX";
   if (::mkdtemp(top.data()) == nullptr) return 1;
-  const double made = time_of([&] { make_tree(top, options.files); });
-  std::printf("%zu files, made in %.1f s\n", options.files, made / 1000);
+  make_tree(top, options.files);
   const tools::Workspace workspace = *tools::Workspace::open(
       {{.inside = "/workspace", .outside = top, .writable = true}}, "/workspace");
   (void)tools::grep(workspace, {.pattern = "x{9}y"});  // into the page cache
 
-  bool good = true;
+  Report report;
+  report.text = bench::machine() + "; a tree of " + std::to_string(options.files) +
+                " files, medians of " + std::to_string(options.rounds) + " rounds. " +
+                bench::version_of({"rg", "--version"}) +
+                ".\n\n| | ms | lines | ripgrep, ms | lines | ratio | target | |\n"
+                "|---|---|---|---|---|---|---|---|\n";
   const std::size_t all = 100'000'000;
-  good &= compare(workspace, options, top, "rare (veryRareIdentifier)", "veryRareIdentifier", 100);
-  good &= compare(workspace, options, top, "rare, regex (very\\w+Identifier)", "very\\w+Identifier",
-                  100);
-  good &= compare(workspace, options, top, "none (notInAnyFile)", "notInAnyFile", 100);
-  good &=
-      compare(workspace, options, top, "none, regex ([0-9]{4}-[0-9]{2})", "[0-9]{4}-[0-9]{2}", 100);
-  good &= compare(workspace, options, top, "common (return), first 100", "return", 100);
-  good &= compare(workspace, options, top, "common (return), all of them", "return", all);
-  measure("glob **/*.cc", options, [&] { (void)tools::glob(workspace, {.pattern = "**/*.cc"}); });
-  measure("glob d7/**/*.cc", options,
+  compare(report, workspace, options, top, "rare (`veryRareIdentifier`)", "veryRareIdentifier",
+          100);
+  compare(report, workspace, options, top, "rare, regex (`very\\w+Identifier`)",
+          "very\\w+Identifier", 100);
+  compare(report, workspace, options, top, "none (`notInAnyFile`)", "notInAnyFile", 100);
+  compare(report, workspace, options, top, "none, regex (`[0-9]{4}-[0-9]{2}`)", "[0-9]{4}-[0-9]{2}",
+          100);
+  compare(report, workspace, options, top, "common (`return`), first 100", "return", 100);
+  compare(report, workspace, options, top, "common (`return`), all of them", "return", all);
+  measure(report, "glob `**/*.cc`", options,
+          [&] { (void)tools::glob(workspace, {.pattern = "**/*.cc"}); });
+  measure(report, "glob `d7/**/*.cc`", options,
           [&] { (void)tools::glob(workspace, {.pattern = "d7/**/*.cc"}); });
-  measure("read", options, [&] { (void)tools::read(workspace, {.path = "d1/e1/f2051.cc"}); });
-  measure("write", options,
+  measure(report, "read", options,
+          [&] { (void)tools::read(workspace, {.path = "d1/e1/f2051.cc"}); });
+  measure(report, "write", options,
           [&] { (void)tools::write(workspace, {.path = "d1/e1/new", .content = "x"}); });
   int turn = 0;
-  measure("edit", options, [&] {
+  measure(report, "edit", options, [&] {
     const bool back = ++turn % 2 == 0;
     (void)tools::edit(
         workspace,
         {.path = "d1/e1/new", .old_string = back ? "y" : "x", .new_string = back ? "x" : "y"});
   });
   belljar::remove_tree(top);
-  return options.check && !good ? 1 : 0;
+  std::fputs(report.text.c_str(), stdout);
+  if (!options.doc.empty() && !bench::write_between(options.doc, "tools", report.text)) {
+    std::fprintf(stderr, "bench_tools: no tools markers in %s\n", options.doc.c_str());
+    return 2;
+  }
+  return options.check && report.missed ? 1 : 0;
 }

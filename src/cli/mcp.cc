@@ -53,7 +53,7 @@ Result<Request> parse(const Arguments& arguments) {
   if (!workspace.empty()) {
     const Origin origin{.folder = caller.cwd, .home = caller.home};
     const std::string folder = absolute_path(workspace, origin);
-    TRY(check_workspace("--workspace", folder, caller));
+    TRY(check_workspace("--workspace", folder, caller, "-C"));
     TRY(set(parsed.settings, *find_key("workdir"), folder, origin));
     request.loaded = TRY(load_for(parsed.settings, folder));
   } else {

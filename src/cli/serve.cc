@@ -13,6 +13,7 @@
 #include "cli/flags.h"
 #include "cli/notices.h"
 #include "cli/server_places.h"
+#include "plan/workdir.h"
 #include "server/server.h"
 
 namespace belljar::cli {
@@ -89,6 +90,9 @@ Result<Loaded> load_settings(const Asked& asked) {
   if (server.socket.empty()) server.socket = TRY(runtime_folder()) + "/" + kServeSocket;
   // A server's sessions share a folder only when the operator says so by name.
   if (asked.flags.workdir) loaded.session.workdir = loaded.policy.files.workdir;
+  if (!loaded.session.workdir.empty())
+    TRY(check_workspace(asked.flags.workdir ? "--workdir" : "workdir in [session]",
+                        loaded.session.workdir, caller));
   if (const auto timeout = loaded.policy.limits.timeout)
     loaded.session.python_timeout = loaded.session.shell_timeout = loaded.session.max_timeout =
         *timeout;

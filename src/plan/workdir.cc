@@ -42,7 +42,8 @@ Status check_workdir(const Settings& settings, const Policy& policy, const Calle
   return fail(*why, 0, "cd into a project folder" + (caller.cwd == "/" ? "" : anyway));
 }
 
-Status check_workspace(const std::string& flag, const std::string& folder, const Caller& caller) {
+Status check_workspace(const std::string& flag, const std::string& folder, const Caller& caller,
+                       const std::string& anyway) {
   const std::string called = flag + ": the folder";
   struct stat found{};
   if (::stat(folder.c_str(), &found) < 0)
@@ -51,8 +52,10 @@ Status check_workspace(const std::string& flag, const std::string& folder, const
   if (!S_ISDIR(found.st_mode))
     return fail(flag + ": " + folder + " is no folder", 0, "name the folder that it is in");
   const std::optional<std::string> why = why_not(folder, called, caller);
-  if (why) return fail(*why, 0, "name the folder of a project (-C " + folder + " does it anyway)");
-  return {};
+  if (!why) return {};
+  return fail(*why, 0,
+              "name the folder of a project" +
+                  (anyway.empty() ? "" : " (" + anyway + " " + folder + " does it anyway)"));
 }
 
 }  // namespace belljar

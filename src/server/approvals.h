@@ -51,7 +51,7 @@ struct Decision {
 
 struct ApprovalEvent {
   enum class Kind { required, decided };
-  Kind kind;
+  Kind kind = Kind::required;
   Approval approval;
   Decision decision;  // when it was decided
 };
@@ -61,6 +61,7 @@ class Approvals {
   Approvals(Loop& loop, std::chrono::milliseconds patience) : loop_(loop), patience_(patience) {}
   Approvals(const Approvals&) = delete;
   Approvals& operator=(const Approvals&) = delete;
+  ~Approvals() = default;
 
   // Waits for a decision; `id` and the times are filled in. `asked` hears of it first, which
   // may be enough to decide. nullopt: it was cancelled.

@@ -26,6 +26,7 @@ class EventStream {
   EventStream(Loop& loop, Overflow overflow) : changed_(loop), overflow_(overflow) {}
   EventStream(const EventStream&) = delete;
   EventStream& operator=(const EventStream&) = delete;
+  ~EventStream() = default;
 
   void send(std::string_view event, const boost::json::object& data);
   // Whatever is queued: for what every reader must get, once.

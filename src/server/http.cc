@@ -79,7 +79,7 @@ struct HttpServer::State {
   Signal changed;
 
   static Async<void> accept_from(std::shared_ptr<State> self, std::shared_ptr<Stream> listener);
-  void take_in(const std::shared_ptr<State>& self, Fd socket);
+  void take_in(const std::shared_ptr<State>& self, Fd fd);
   bool make_room();
 };
 
@@ -95,7 +95,7 @@ struct HttpServer::State::Connection : std::enable_shared_from_this<Connection> 
         timer(server->loop),
         buffer(server->limits.header_bytes + kReadAhead) {
     error_code error;
-    socket.assign(asio::generic::stream_protocol(family, 0), fd.get(), error);
+    (void)socket.assign(asio::generic::stream_protocol(family, 0), fd.get(), error);
     if (!error) (void)fd.release();  // the socket owns it now
     ++server->open;
   }
@@ -125,7 +125,7 @@ struct HttpServer::State::Connection : std::enable_shared_from_this<Connection> 
   }
   void close() {
     error_code ignored;  // it is being thrown away
-    socket.close(ignored);
+    (void)socket.close(ignored);
   }
 
   // What waits on the socket then is given up; the socket itself stays, for an answer.
@@ -137,7 +137,7 @@ struct HttpServer::State::Connection : std::enable_shared_from_this<Connection> 
       if (error || self == nullptr || self->deadline != mine) return;
       self->timed_out = true;
       error_code ignored;  // then there is nothing to give up
-      self->socket.cancel(ignored);
+      (void)self->socket.cancel(ignored);
     });
   }
   void expires_never() {
@@ -329,7 +329,7 @@ Async<void> HttpServer::State::Connection::refuse_and_close(Response response) {
   const bool sent = co_await send(std::move(response), false);
   if (!sent) co_return;
   error_code ignored;  // the other side may have gone
-  socket.shutdown(asio::socket_base::shutdown_send, ignored);
+  (void)socket.shutdown(asio::socket_base::shutdown_send, ignored);
   expires_after(kLinger);
   std::size_t read = 0;
   std::array<char, 16384> thrown_away{};
@@ -355,14 +355,14 @@ bool HttpServer::State::make_room() {
 void HttpServer::State::take_in(const std::shared_ptr<State>& self, Fd fd) {
   if (!make_room()) {
     ++refused;
-    static const std::string kFull = [] {
+    static const std::string full_text = [] {
       const Response full = refuse(kUnavailable, "the server has too many connections",
                                    "wait, or raise max_connections in [server]");
       const auto& text = std::get<std::string>(full.body);
       const std::string framing = "Content-Length: " + std::to_string(text.size()) + "\r\n";
       return head_text(full, framing, false) + text;
     }();
-    (void)::send(fd.get(), kFull.data(), kFull.size(), MSG_NOSIGNAL);  // if it fits
+    (void)::send(fd.get(), full_text.data(), full_text.size(), MSG_NOSIGNAL);  // if it fits
     return;
   }
   Peer peer;

@@ -18,14 +18,16 @@ namespace json = boost::json;
 inline constexpr std::size_t kMaxMcpMessage = std::size_t{48} << 20;
 
 namespace mcp_code {
-inline constexpr int parse_error = -32700;
-inline constexpr int invalid_request = -32600;
-inline constexpr int no_method = -32601;
-inline constexpr int invalid_params = -32602;
-inline constexpr int internal = -32603;
-inline constexpr int header_mismatch = -32020;
-inline constexpr int missing_capability = -32021;
-inline constexpr int unsupported_version = -32022;
+enum Code : int {
+  parse_error = -32700,
+  invalid_request = -32600,
+  no_method = -32601,
+  invalid_params = -32602,
+  internal = -32603,
+  header_mismatch = -32020,
+  missing_capability = -32021,
+  unsupported_version = -32022,
+};
 }  // namespace mcp_code
 
 struct McpError {

@@ -24,6 +24,7 @@ class McpOffer : public McpProvider {
   McpOffer(McpService& service, Dispatcher& dispatcher, OfferSettings settings);
   McpOffer(const McpOffer&) = delete;
   McpOffer& operator=(const McpOffer&) = delete;
+  ~McpOffer() override = default;
 
   void add_tools(json::array& into) override;
   Async<std::optional<McpResult>> call_tool(McpExchange& exchange, std::string name,

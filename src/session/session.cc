@@ -288,7 +288,7 @@ Async<Result<PythonResult>> Session::python(PythonCall call) {
   if (!started && python_interrupts_ != interrupts && !ended_) co_return not_begun<PythonResult>();
   if (!started) co_return std::unexpected(started.error());
   const std::shared_ptr<AsyncJar> jar = jar_;
-  const std::shared_ptr<PythonWorker> worker = python_;
+  std::shared_ptr<PythonWorker> worker = python_;  // another may take its place while it runs
   Result<std::shared_ptr<OutputFile>> file = add_output_file(call.output_file, call.on_output);
   if (!file) co_return std::unexpected(file.error());
   co_await note_files_before();

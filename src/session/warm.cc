@@ -297,8 +297,8 @@ Warm::Warm(launcher::Started started, Sources sources)
                             .above = home_})) {}
 
 Result<Warm> Warm::start(const Policy& policy, const Caller& caller, Host& host, std::string python,
-                         std::vector<std::string> preload, std::string worker_source,
-                         std::string display_source) {
+                         const std::vector<std::string>& preload, std::string worker_source,
+                         const std::string& display_source) {
   if (policy.mode == Mode::off) return fail("without a sandbox there is no jar to join");
   Warm warm(TRY(launcher::start(policy_of_interpreter(policy), caller, host, nullptr, accept_plan,
                                 {}, {.role = Role::warm})),

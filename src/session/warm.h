@@ -79,8 +79,8 @@ class Warm {
   // `worker_source` defines prepare(preload), or prepare(preload, display_source) where there is
   // one, after_fork() and main(control_fd).
   static Result<Warm> start(const Policy& policy, const Caller& caller, Host& host,
-                            std::string python, std::vector<std::string> preload,
-                            std::string worker_source, std::string display_source = {});
+                            std::string python, const std::vector<std::string>& preload,
+                            std::string worker_source, const std::string& display_source = {});
 
   // How a jar is started that workers can be forked into. Good as long as this object.
   launcher::Origin origin() const { return {Role::joinable, beneath_.get()}; }

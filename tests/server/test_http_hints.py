@@ -181,6 +181,14 @@ def test_an_address_for_others_is_told_what_it_takes(start):
     assert "others can reach" in text and "--allow-remote" in text and "TLS" in text
 
 
+def test_a_folder_that_cannot_be_meant_is_told_at_the_start(start, server):
+    assert "--workdir: the folder is /" in why_not(start, "--workdir=/")
+    assert "is the system's" in why_not(start, "--workdir=/usr/lib")
+    assert "make it first" in why_not(start, f"--workdir={server.folder}/nowhere")
+    text = why_not(start, session=f'workdir = "{server.scene.home}"')
+    assert "workdir in [session]: the folder" in text and "is your home" in text, text
+
+
 def test_an_unknown_profile_is_told_which_there_are(start):
     text = why_not(start, profile="restrictd")
     assert 'there is no "restrictd"' in text and "did you mean restricted?" in text
