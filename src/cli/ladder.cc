@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plan/plan.h"
+#include "plan/supposed.h"
 #include "policy/profiles.h"
 
 namespace belljar::cli {
@@ -15,15 +16,7 @@ struct Supposed {
   Host host;
 };
 
-Host full_host() {
-  return {.identity = {},
-          .view = {},
-          .net = {},
-          .landlock = {.abi = 7},
-          .seccomp = {.filters = true},
-          .cgroup = {.parent = "/sys/fs/cgroup", .why_not = {}},
-          .measured = true};
-}
+Host full_host() { return supposed_host("/sys/fs/cgroup"); }
 
 template <class F>
 Supposed without(const char* name, F&& take_away) {

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "plan/supposed.h"
 #include "support/folder.h"
 #include "support/mac.h"
 
@@ -258,15 +259,7 @@ std::map<std::string, Settings> policies(const Scene& scene) {
   return all;
 }
 
-Host full_host() {
-  return {.identity = {},
-          .view = {},
-          .net = {},
-          .landlock = {.abi = 7},
-          .seccomp = {.filters = true},
-          .cgroup = {.parent = "/sys/fs/cgroup/user.slice", .why_not = {}},
-          .measured = true};
-}
+Host full_host() { return supposed_host("/sys/fs/cgroup/user.slice"); }
 
 TEST(MacProbes, a_mac_answers_as_linux_but_for_the_differences_that_are_listed) {
   const Scene scene;

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "plan/explain.h"
 #include "plan/plan.h"
+#include "plan/supposed.h"
 #include "policy/profiles.h"
 
 namespace belljar {
@@ -23,15 +24,7 @@ struct Machine {
   Host host;
 };
 
-Host full_host() {
-  return {.identity = {},
-          .view = {},
-          .net = {},
-          .landlock = {.abi = 7},
-          .seccomp = {.filters = true},
-          .cgroup = {.parent = "/sys/fs/cgroup/user.slice", .why_not = {}},
-          .measured = true};
-}
+Host full_host() { return supposed_host("/sys/fs/cgroup/user.slice"); }
 
 std::vector<Machine> machines() {
   std::vector<Machine> all{{"full", full_host()}};

@@ -12,27 +12,11 @@ namespace {
 
 namespace json = boost::json;
 
-json::array tools_of(const tools::Facts& facts) {
-  json::array list;
-  for (const tools::Tool& tool : tools::all_tools()) {
-    json::object one;
-    one["name"] = tool.name;
-    one["title"] = tool.title;
-    one["description"] = tools::describe(tool, facts);
-    one["read_only"] = tool.read_only;
-    one["destructive"] = tool.destructive;
-    one["input_schema"] = tool.input_schema;
-    one["output_schema"] = tool.output_schema;
-    list.push_back(std::move(one));
-  }
-  return list;
-}
-
 Response answer_tools(tools::Facts facts, const SessionEntry& entry = {}) {
   for (const auto& [name, skill] : entry.skills)
     facts.skills.push_back({.path = "skills/" + name, .about = skill.description});
   json::object answer;
-  answer["tools"] = tools_of(facts);
+  answer["tools"] = tools::tools_as_json(facts);
   return answer_json(answer);
 }
 

@@ -173,44 +173,39 @@ ToolAnswer failed(const Error& error, const ToolCall& call) {
 
 }  // namespace
 
-Async<ToolAnswer> Dispatcher::run_python(ToolCall& call) {
-  Read<PythonCall> asked = python_call(call.arguments);
-  if (!asked) co_return tool_error("invalid_arguments", asked.error().what);
-  const std::shared_ptr<session::Turns> turns = lane(call.session, "python");
+template <class Call, class Made>
+Async<ToolAnswer> Dispatcher::run_code(ToolCall& call, Call asked, session::Worker worker,
+                                       Async<Result<Made>> (session::Engine::*run)(std::string,
+                                                                                   Call)) {
+  const std::shared_ptr<session::Turns> turns = lane(call.session, call.tool);
   const session::Turns::Turn turn = co_await turns->take();
   if (call.cancel != nullptr && call.cancel->asked())
     co_return tool_error("cancelled", "cancelled before it began");
   if (is_closed(call)) co_return tool_error("failed", "the session was closed");
-  asked->on_output = call.on_output;
+  asked.on_output = call.on_output;
   const std::string id = call.session;
-  const Cancel::Hearing hearing(call.cancel, [this, id] {
-    (void)engine_.interrupt(id, session::Worker::python);  // a session that has gone runs nothing
+  const Cancel::Hearing hearing(call.cancel, [this, id, worker] {
+    (void)engine_.interrupt(id, worker);  // a session that has gone runs nothing
   });
-  const Result<PythonResult> result = co_await engine_.python(id, std::move(*asked));
+  const Result<Made> result = co_await (engine_.*run)(id, std::move(asked));
   if (!result) co_return failed(result.error(), call);
   ToolAnswer answer = answer_of(*result);
   if (call.wants_whole) answer.whole = session::to_json(*result);
   co_return answer;
 }
 
+Async<ToolAnswer> Dispatcher::run_python(ToolCall& call) {
+  Read<PythonCall> asked = python_call(call.arguments);
+  if (!asked) co_return tool_error("invalid_arguments", asked.error().what);
+  co_return co_await run_code(call, std::move(*asked), session::Worker::python,
+                              &session::Engine::python);
+}
+
 Async<ToolAnswer> Dispatcher::run_shell(ToolCall& call) {
   Read<ShellCall> asked = shell_call(call.arguments);
   if (!asked) co_return tool_error("invalid_arguments", asked.error().what);
-  const std::shared_ptr<session::Turns> turns = lane(call.session, "shell");
-  const session::Turns::Turn turn = co_await turns->take();
-  if (call.cancel != nullptr && call.cancel->asked())
-    co_return tool_error("cancelled", "cancelled before it began");
-  if (is_closed(call)) co_return tool_error("failed", "the session was closed");
-  asked->on_output = call.on_output;
-  const std::string id = call.session;
-  const Cancel::Hearing hearing(call.cancel, [this, id] {
-    (void)engine_.interrupt(id, session::Worker::shell);  // a session that has gone runs nothing
-  });
-  const Result<ShellResult> result = co_await engine_.shell(id, std::move(*asked));
-  if (!result) co_return failed(result.error(), call);
-  ToolAnswer answer = answer_of(*result);
-  if (call.wants_whole) answer.whole = session::to_json(*result);
-  co_return answer;
+  co_return co_await run_code(call, std::move(*asked), session::Worker::shell,
+                              &session::Engine::shell);
 }
 
 Async<ToolAnswer> Dispatcher::run_sessions(ToolCall& call) {

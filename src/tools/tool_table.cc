@@ -144,4 +144,20 @@ std::string describe(const Tool& tool, const Facts& facts) {
   return text + skills_there(facts);
 }
 
+boost::json::array tools_as_json(const Facts& facts) {
+  boost::json::array list;
+  for (const Tool& tool : all_tools()) {
+    boost::json::object one;
+    one["name"] = tool.name;
+    one["title"] = tool.title;
+    one["description"] = describe(tool, facts);
+    one["read_only"] = tool.read_only;
+    one["destructive"] = tool.destructive;
+    one["input_schema"] = tool.input_schema;
+    one["output_schema"] = tool.output_schema;
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
 }  // namespace belljar::tools

@@ -4,6 +4,7 @@
 // places, the network and the limits that the plan enforces, as Facts.
 #pragma once
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <string>
 #include <string_view>
@@ -42,5 +43,7 @@ const std::vector<Tool>& all_tools();
 const Tool* find_tool(std::string_view name);  // none if there is none of that name
 
 std::string describe(const Tool& tool, const Facts& facts);
+// All of them, as they are told to who will offer them to a model.
+boost::json::array tools_as_json(const Facts& facts);
 
 }  // namespace belljar::tools

@@ -172,20 +172,8 @@ Engine::Answer Engine::close(const std::string& session) {
 Async<Engine::Answer> Engine::describe(std::string session) {
   const Result<session::SessionView> view = co_await engine_->view(session, kOwner);
   if (!view) co_return std::unexpected(error_json("failed", view.error()));
-  const tools::Facts facts = server::facts_of(*view);
-  json::array list;
-  for (const tools::Tool& tool : tools::all_tools()) {
-    json::object one;
-    one["name"] = tool.name;
-    one["title"] = tool.title;
-    one["description"] = tools::describe(tool, facts);
-    one["input_schema"] = tool.input_schema;
-    one["read_only"] = tool.read_only;
-    one["destructive"] = tool.destructive;
-    list.push_back(std::move(one));
-  }
   json::object answer;
-  answer["tools"] = std::move(list);
+  answer["tools"] = tools::tools_as_json(server::facts_of(*view));
   answer["plan"] = view->plan;
   answer["workdir"] = view->workdir;
   answer["folder"] = outside_of(*view);
