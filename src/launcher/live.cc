@@ -39,6 +39,7 @@ Status accept_plan(const Plan&) { return {}; }
 
 Live::Live(Started started, bool one_command)
     : one_command_(one_command),
+      can_empty_files_(can_empty_files(started.plan)),
       policy_(std::move(started.plan.policy)),
       kept_(std::move(started.plan.kept)),
       losses_(std::move(started.plan.losses)),
@@ -74,6 +75,9 @@ Result<std::uint32_t> Live::spawn(const belljar::Command& command) {
   TRY(check(command));
   Stdio stdio = TRY(open_stdio(command));
   TRY(check_stdio(policy_, stdio.fds));
+  if (can_empty_files_ && reads_a_file(stdio.fds))
+    return fail("on this kernel a program in a jar that runs could empty the file that it reads", 0,
+                "give it what the file holds as its input, or through a pipe");
   Command request = internal(command, stdio);
   request.leads = false;
   const std::uint32_t id = TRY(jar_.spawn(request));

@@ -64,6 +64,7 @@ class Live {
 
   const pid_t owner_ = ::getpid();
   const bool one_command_;
+  const bool can_empty_files_;
   Policy policy_;
   std::vector<Kept> kept_;
   std::vector<Loss> losses_;

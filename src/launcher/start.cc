@@ -1,15 +1,34 @@
 #include "launcher/start.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+
 namespace belljar::launcher {
+
+bool reads_a_file(std::span<const int> fds) {
+  return std::ranges::any_of(fds, [](int fd) {
+    struct stat st{};
+    return ::fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+           (::fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY;
+  });
+}
+
+bool can_empty_files(const Plan& plan) {
+  constexpr int kKnowsTruncate = 3;
+  return plan.seccomp && !plan.seccomp->no_truncate && plan.landlock &&
+         plan.landlock->abi < kKnowsTruncate;
+}
 
 Result<Started> start(const Policy& policy, const Caller& caller, Host& host, const Command* first,
                       const AboutToRun& about_to_run, const broker::OnEvent& on_event,
                       const Origin& origin) {
   for (;;) {
     Plan plan = TRY(resolve(policy, host, caller, Purpose::launch, origin.role));
+    if (first != nullptr && reads_a_file(first->stdio_fds) && can_empty_files(plan))
+      plan.seccomp->no_truncate = true;
     TRY(refuse_lost_promises(plan));
     TRY(about_to_run(plan));
     Result<Jar> jar = Jar::start(plan, first, on_event, origin.beneath);

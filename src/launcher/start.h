@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 
 #include "launcher/launch.h"
 
@@ -30,5 +31,10 @@ Result<Started> start(const Policy& policy, const Caller& caller, Host& host, co
 // The guest inherits these, so they must not lead out of the jar: from a folder the
 // host's root can be reached, and a socket of the host's network can be connected anew.
 Status check_stdio(const Policy& policy, const std::array<int, 3>& fds);
+
+// One of them is a file that is only read. Where a jar can empty files that it does not own a
+// name of, start() takes that from who is given one; who comes later is not given one.
+bool reads_a_file(std::span<const int> fds);
+bool can_empty_files(const Plan& plan);
 
 }  // namespace belljar::launcher

@@ -22,6 +22,7 @@ namespace {
 
 constexpr const char* kMount = "/sys/fs/cgroup";
 constexpr std::string_view kPrefix = "belljar-";
+constexpr std::string_view kTrial = "probe-";
 
 bool has_word(std::string_view text, std::string_view word) {
   for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
@@ -47,7 +48,8 @@ bool can_limit_children(const std::string& group) {
 }
 
 bool can_make_groups(const std::string& group) {
-  std::string trial = group + "/" + std::string(kPrefix) + "probe-" + std::to_string(::getpid());
+  std::string trial =
+      group + "/" + std::string(kPrefix) + std::string(kTrial) + std::to_string(::getpid());
   return ::mkdir(trial.c_str(), 0755) == 0 && ::rmdir(trial.c_str()) == 0;
 }
 
@@ -82,7 +84,9 @@ void remove_stale(const std::string& parent) {
     if (entry == nullptr) break;
     std::string_view name = entry->d_name;
     if (!name.starts_with(kPrefix)) continue;
-    long pid = std::strtol(entry->d_name + kPrefix.size(), nullptr, 10);
+    name.remove_prefix(kPrefix.size());
+    if (name.starts_with(kTrial)) name.remove_prefix(kTrial.size());
+    const long pid = std::strtol(name.data(), nullptr, 10);
     if (pid > 0 && ::access(("/proc/" + std::to_string(pid)).c_str(), F_OK) < 0)
       ::rmdir((parent + "/" + entry->d_name).c_str());  // EBUSY: not ours to force
   }

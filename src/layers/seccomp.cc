@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
+#include <iterator>
 
 #include "base/child.h"
 #include "base/fd.h"
@@ -29,6 +31,15 @@ constexpr Arch kNative = Arch::aarch64;
 #endif
 
 constexpr int kProbeTimeoutMs = 2000;
+
+// Calls of other architectures are the large filter's to refuse.
+sock_filter no_truncate[] = {
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_truncate, 0, 1),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+};
+constexpr sock_fprog kNoTruncate{.len = std::size(no_truncate), .filter = no_truncate};
 
 Plan choose(const Variant& variant) {
   // Every combination that is asked for is compiled, so the end is never reached.
@@ -79,6 +90,9 @@ void apply(const Plan& plan, const Child& child) noexcept {
   // The kernel refuses a filter without this, since a set-id program could be
   // confused by one.
   child.must(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "prctl(NO_NEW_PRIVS)");
+  if (plan.no_truncate)
+    child.must(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &kNoTruncate) == 0,
+               "seccomp(SET_MODE_FILTER)");
   child.must(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &plan.filter) == 0,
              "seccomp(SET_MODE_FILTER)");
   child.must(::prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == SECCOMP_MODE_FILTER, "seccomp: not in force");

@@ -39,6 +39,9 @@ struct Extra {
 
 struct Plan {
   sock_fprog filter{};  // compiled into the program, so nobody owns it
+  // No truncate(2): by /proc/self/fd it would empty a file that was given only to be read, and
+  // Landlock knows of it from Linux 6.2 on. Programs empty what they have opened by ftruncate(2).
+  bool no_truncate = false;
 };
 
 Support probe();

@@ -125,7 +125,7 @@ class Dispatcher {
   Async<ToolAnswer> run(ToolCall& call);
   template <class Call, class Made>
   Async<ToolAnswer> run_code(ToolCall& call, Call asked, session::Worker worker,
-                             Async<Result<Made>> (session::Engine::*run)(std::string, Call));
+                             Async<Result<Made>> (session::Engine::*method)(std::string, Call));
   Async<ToolAnswer> run_python(ToolCall& call);
   Async<ToolAnswer> run_shell(ToolCall& call);
   Async<ToolAnswer> run_sessions(ToolCall& call);

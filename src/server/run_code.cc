@@ -175,8 +175,8 @@ ToolAnswer failed(const Error& error, const ToolCall& call) {
 
 template <class Call, class Made>
 Async<ToolAnswer> Dispatcher::run_code(ToolCall& call, Call asked, session::Worker worker,
-                                       Async<Result<Made>> (session::Engine::*run)(std::string,
-                                                                                   Call)) {
+                                       Async<Result<Made>> (session::Engine::*method)(std::string,
+                                                                                      Call)) {
   const std::shared_ptr<session::Turns> turns = lane(call.session, call.tool);
   const session::Turns::Turn turn = co_await turns->take();
   if (call.cancel != nullptr && call.cancel->asked())
@@ -187,7 +187,7 @@ Async<ToolAnswer> Dispatcher::run_code(ToolCall& call, Call asked, session::Work
   const Cancel::Hearing hearing(call.cancel, [this, id, worker] {
     (void)engine_.interrupt(id, worker);  // a session that has gone runs nothing
   });
-  const Result<Made> result = co_await (engine_.*run)(id, std::move(asked));
+  const Result<Made> result = co_await (engine_.*method)(id, std::move(asked));
   if (!result) co_return failed(result.error(), call);
   ToolAnswer answer = answer_of(*result);
   if (call.wants_whole) answer.whole = session::to_json(*result);

@@ -288,7 +288,7 @@ Async<Result<PythonResult>> Session::python(PythonCall call) {
   if (!started && python_interrupts_ != interrupts && !ended_) co_return not_begun<PythonResult>();
   if (!started) co_return std::unexpected(started.error());
   const std::shared_ptr<AsyncJar> jar = jar_;
-  std::shared_ptr<PythonWorker> worker = python_;  // another may take its place while it runs
+  const std::shared_ptr<PythonWorker> worker = python_;
   Result<std::shared_ptr<OutputFile>> file = add_output_file(call.output_file, call.on_output);
   if (!file) co_return std::unexpected(file.error());
   co_await note_files_before();
@@ -323,7 +323,7 @@ Async<Result<ShellResult>> Session::shell(ShellCall call) {
   const Result<std::shared_ptr<ShellWorker>> started = co_await shell_for(call);
   if (!started) co_return std::unexpected(started.error());
   const std::shared_ptr<AsyncJar> jar = jar_;
-  const std::shared_ptr<ShellWorker> worker = *started;
+  const std::shared_ptr<ShellWorker>& worker = *started;
   Result<std::shared_ptr<OutputFile>> file = add_output_file(call.output_file, call.on_output);
   if (!file && call.one_shot) worker->kill();
   if (!file) co_return std::unexpected(file.error());

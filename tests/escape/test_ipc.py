@@ -150,7 +150,6 @@ def test_opens_standard_input_again_to_write(attacker):
     attacker.verdict(
         wrote=source.read_text() != "mine\n",
         read="belljar-secret-in-the-log" in run.stdout,
-        truncated="belljar-secret-in-the-log" not in log.read_text(),
     )
 
 

@@ -144,11 +144,13 @@ def test_kills_init_to_survive_without_a_pid_namespace(identity, scene, setting,
         runner.prefix = ("/usr/bin/timeout", "--foreground", "2")
     else:
         runner = PoorJar(scene, setting)
-    run = runner.run([program, mark], policy=POOR)
+    # Before Linux 6.12 Landlock keeps neither there.
+    older = ["--accept-degraded=files", "--accept-degraded=processes"] if jars.ACCEPTS else []
+    run = runner.run([program, mark], policy=[*POOR, *older])
     assert run.exit == jars.TIMED_OUT, run
     left = bool(jars.processes_with(mark))
     assert left == (setting == "control"), run
-    if setting == "restricted":
+    if setting == "restricted" and not jars.ACCEPTS:  # where it can be kept without one
         losses = run.report["losses"]
         assert not any(loss["broken"] for loss in losses if loss["promise"] == "processes"), run
         assert "ESCAPED" not in run.stdout, run
@@ -195,6 +197,7 @@ def test_leaves_nothing_on_the_host(attacker):
         groups = sorted(path for path, _, _ in os.walk(cgroups) if "belljar" in path)
         return names, mounts, groups
 
+    attacker.shell("true")  # what other tests' killed ones left goes
     before = seen()
     policy = ["--hide=.env", "--hide=missing", "--protect=.git/hooks", "--protect=also/missing"]
     attacker.shell("true", policy=policy)
@@ -204,6 +207,8 @@ def test_leaves_nothing_on_the_host(attacker):
     process.kill()
     process.communicate()
     time.sleep(0.5)
+    # Nobody was left to remove its cgroup: the next one does.
+    attacker.shell("true", policy=policy)
     assert seen() == before
 
 

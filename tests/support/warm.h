@@ -127,8 +127,8 @@ class Warmed : public ::testing::Test {
   static Policy named(const char* name) { return profile(name).value(); }
   static Status accept(const Plan&) { return {}; }
 
-  Result<Warm> try_warm(std::vector<std::string> preload = {}) {
-    return Warm::start(policy, caller, host, "/usr/bin/python3", std::move(preload), kPythonWorker);
+  Result<Warm> try_warm(const std::vector<std::string>& preload = {}) {
+    return Warm::start(policy, caller, host, "/usr/bin/python3", preload, kPythonWorker);
   }
   Warm must_warm() {
     Result<Warm> warm = try_warm();

@@ -1,6 +1,7 @@
 // Standard input is a file outside, opened for reading only, and standard error
 // one opened for appending only. Opens both again with more rights. A magic link
-// does not ask the path, so a mount view alone does not stop this.
+// does not ask the path, so a mount view alone does not stop this. Who may append may also
+// empty what it appends to, by ftruncate: that was given away with the descriptor.
 #include "attempt.h"
 
 static void put(const char* what, const char* path) {
@@ -19,6 +20,6 @@ int main(void) {
   put("write_dev_stdin", "/dev/stdin");
   put("write_dev_fd", "/dev/fd/0");
   get("read_stderr", "/proc/self/fd/2");
-  attempt("truncate_stderr", truncate("/proc/self/fd/2", 0));
+  attempt("truncate_stdin", truncate("/proc/self/fd/0", 0));
   return done();
 }
