@@ -28,6 +28,12 @@ std::string_view bearer_token(const Request& request) {
   return text.substr(kScheme.size());
 }
 
+bool is_no_body(std::string_view body) {
+  std::string rest(body);
+  std::erase_if(rest, [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; });
+  return rest.empty() || rest == "{}";
+}
+
 }  // namespace
 
 const std::string& parameter(const Request& request, std::string_view name) {
@@ -196,6 +202,8 @@ Async<Response> App::answer(Request request) {
   const std::shared_ptr<App> keep = shared_from_this();
   const Route& route = *request.admitted->route;
   if (engine_ == nullptr) co_return refuse(kUnavailable, "the server has stopped", kStartsAgain);
+  if (route.takes.empty() && !is_no_body(request.body))
+    co_return refuse(kBadRequest, "this request takes no body", "leave the body out");
   const Clock::time_point began = Clock::now();
   Response response = co_await route.handler(*this, std::move(request));
   const auto time = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began);
@@ -322,6 +330,8 @@ void App::watch_stream(const Principal& principal, const std::shared_ptr<EventSt
 // Who has a token again can come back; what was open was opened with the one before.
 void App::shut_out(const std::string& name) {
   events_.close(name);
+  dispatcher_->approvals().deny_those([&](const Approval& one) { return one.principal == name; },
+                                      "token", "the token is no longer valid");
   mcp_->close(name);
   for (const auto& [owner, weak] : streams_)
     if (const std::shared_ptr<EventStream> stream = weak.lock(); stream != nullptr)
@@ -334,7 +344,7 @@ void App::reload(Setup fresh) {
   // What it listens on and where its files are stays; what is only looked at when it is
   // needed is the new one from now on.
   setup_.loaded.server = std::move(fresh.loaded.server);
-  dispatcher_->set_floors(std::move(fresh.dispatch.floors));
+  dispatcher_->set_permissions(std::move(fresh.dispatch.floors), std::move(fresh.dispatch.agents));
   dispatcher_->set_approval_patience(fresh.dispatch.approval_patience);
 }
 

@@ -10,8 +10,18 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr const char* kShutdown = "shutdown";
+
 std::int64_t seconds(std::chrono::system_clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
+}
+
+Decision ended(const std::string& by, const std::string& why) {
+  Decision decision;
+  decision.by = by;
+  decision.by_nobody = true;
+  decision.message = why;
+  return decision;
 }
 
 }  // namespace
@@ -51,7 +61,7 @@ json::object Approval::to_json() const {
 Async<std::optional<Decision>> Approvals::ask(Approval approval,
                                               std::function<void(const Approval&)> asked,
                                               std::shared_ptr<Cancel> cancel) {
-  if (closed_) co_return shutdown();
+  if (closed_) co_return ended(kShutdown, *closed_);
   const auto mine = std::make_shared<Pending>(loop_);
   approval.id = "a_" + random_hex(16);
   approval.asked = std::chrono::system_clock::now();
@@ -70,9 +80,7 @@ Async<std::optional<Decision>> Approvals::ask(Approval approval,
   }
   pending_.erase(approval.id);
   const bool cancelled = !mine->decision && cancel != nullptr && cancel->asked();
-  Decision decision;
-  decision.by = cancelled ? "cancelled" : "timeout";
-  decision.message = cancelled ? "" : "its time was over";
+  Decision decision = cancelled ? ended("cancelled", "") : ended("timeout", "its time was over");
   if (mine->decision) decision = *mine->decision;
   tell(ApprovalEvent::Kind::decided, approval, decision);
   if (cancelled) co_return std::nullopt;
@@ -101,20 +109,18 @@ Status Approvals::decide(const std::string& id, Decision decision) {
   return {};
 }
 
-Decision Approvals::shutdown() const {
-  Decision decision;
-  decision.by = "shutdown";
-  decision.message = closed_.value_or("");
-  return decision;
+void Approvals::deny_those(const std::function<bool(const Approval&)>& which,
+                           const std::string& by, const std::string& why) {
+  for (const auto& [id, one] : pending_) {
+    if (one->decision || !which(one->approval)) continue;
+    one->decision = ended(by, why);
+    one->news.raise();
+  }
 }
 
 void Approvals::close(const std::string& why) {
   closed_ = why;
-  for (const auto& [id, one] : pending_) {
-    if (one->decision) continue;
-    one->decision = shutdown();
-    one->news.raise();
-  }
+  deny_those([](const Approval&) { return true; }, kShutdown, why);
 }
 
 std::vector<Approval> Approvals::pending() const {

@@ -46,7 +46,8 @@ struct Decision {
   Scope scope = Scope::once;
   std::string pattern;
   std::string message;  // for the model
-  std::string by;       // who decided: a person's way in, "timeout" or "shutdown"
+  std::string by;       // who decided: a person's way in, or what ended the wait
+  bool by_nobody = false;
 };
 
 struct ApprovalEvent {
@@ -69,6 +70,9 @@ class Approvals {
                                      std::shared_ptr<Cancel> cancel);
   // Error: it is not pending (any more), or the decision makes no sense.
   Status decide(const std::string& id, Decision decision);
+  // Who asked is gone, or wants it no more: what waits of it is denied.
+  void deny_those(const std::function<bool(const Approval&)>& which, const std::string& by,
+                  const std::string& why);
   // Nobody will decide any more: what waits is denied, and what asks from now on.
   void close(const std::string& why);
   // Of what is asked from now on.
@@ -100,7 +104,6 @@ class Approvals {
     std::set<std::pair<std::string, std::vector<std::string>>> same;
   };
   void tell(ApprovalEvent::Kind kind, const Approval& approval, const Decision& decision);
-  Decision shutdown() const;
 
   Loop& loop_;
   std::chrono::milliseconds patience_;

@@ -134,6 +134,7 @@ Result<std::string> Dispatcher::open(const std::string& principal, const std::st
 Status Dispatcher::close(const std::string& session, const std::string& principal) {
   if (!may_use(session, principal)) return fail("there is no such session");
   processes_->forget(session);
+  deny_waiting(session, "close", "the session was closed");
   approvals_.forget(session);
   rounds_.erase(session);
   owners_.erase(session);
@@ -260,9 +261,8 @@ Async<ToolAnswer> Dispatcher::judge(ToolCall& call) {
     if (!decision->message.empty()) event["message"] = audit_.mask().text(decision->message);
     audit_.write(std::move(event));
     if (!decision->approved) {
-      const bool by_nobody = decision->by == "timeout" || decision->by == "shutdown";
       std::string why =
-          by_nobody ? "nobody has approved this call" : "a person did not approve this call";
+          decision->by_nobody ? "nobody has approved this call" : "a person did not approve this call";
       if (!decision->message.empty()) why += ": " + decision->message;
       co_return tool_error("not_approved", why);
     }

@@ -109,11 +109,19 @@ class Dispatcher {
 
   void watch_sessions(SessionWatch watch) { watch_ = std::move(watch); }
   Approvals& approvals() { return approvals_; }
+  // What waits for a person in that session is denied.
+  void deny_waiting(const std::string& session, const std::string& by, const std::string& why) {
+    approvals_.deny_those([&](const Approval& one) { return one.session == session; }, by, why);
+  }
   Audit& audit() { return audit_; }
   session::Engine& engine() { return engine_; }
   const DispatchSettings& settings() const { return settings_; }
   // From the next call on.
-  void set_floors(std::vector<Permissions> floors) { settings_.floors = std::move(floors); }
+  void set_permissions(std::vector<Permissions> floors,
+                       std::map<std::string, Permissions> agents) {
+    settings_.floors = std::move(floors);
+    settings_.agents = std::move(agents);
+  }
   void set_approval_patience(std::chrono::milliseconds patience) {
     settings_.approval_patience = patience;
     approvals_.set_patience(patience);

@@ -130,6 +130,7 @@ Async<Response> interrupt_session(App& app, Request request) {
   std::expected<const SessionEntry*, Response> entry = co_await app.use_session(request);
   if (!entry) co_return std::move(entry.error());
   const std::string id = (*entry)->id;
+  app.dispatcher().deny_waiting(id, "interrupt", "the session was interrupted");
   (void)app.engine().interrupt(id);  // it is there
   co_return tell(app, "session_interrupted", id);
 }

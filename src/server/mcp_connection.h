@@ -97,6 +97,7 @@ class McpConnection {
   const std::optional<std::string>& version() const { return version_; }
   // Every request is one of the stateless era, whatever it says of itself.
   void require_stateless() { only_stateless_ = true; }
+  bool requires_stateless() const { return only_stateless_; }
   const McpFacts& facts() const { return facts_; }
 
  private:

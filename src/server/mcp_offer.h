@@ -55,6 +55,7 @@ class McpOffer : public McpProvider {
   McpResult input_required(const McpExchange& exchange, const ToolCall& call);
   std::string state_for(const ToolCall& call, std::int64_t until, const std::string& nonce) const;
   void remember(const ToolCall& call, const ToolAnswer& answer);
+  void make_room(const ToolCall& call, bool is_unnamed);
   json::object result_of(const ToolAnswer& answer, const McpContext& context) const;
 
   McpService& service_;
@@ -62,6 +63,8 @@ class McpOffer : public McpProvider {
   OfferSettings settings_;
   std::optional<tools::Facts> facts_;
   std::map<std::string, Told> told_;
+  // Sessions of principals that no call has named yet, from the oldest on.
+  std::map<std::string, std::deque<std::string>> unnamed_;
   std::string key_;                           // signs what the client carries for us
   std::map<std::string, std::int64_t> used_;  // states that were taken, and until when each counts
 };

@@ -12,6 +12,7 @@ constexpr std::size_t kMaxProgress = 400;  // characters of output in one
 constexpr std::size_t kMaxLog = std::size_t{256} << 10;
 constexpr std::size_t kMaxFiles = 1000;
 constexpr std::size_t kMaxTold = 1000;  // sessions
+constexpr std::size_t kMostUnnamed = 4;
 constexpr std::string_view kQuestion = "approval";
 constexpr std::string_view kAgentKey = "belljar/agent";
 
@@ -178,9 +179,10 @@ Async<std::optional<McpResult>> McpOffer::call_tool(McpExchange& exchange, std::
       !named.empty() && call.agent.empty())
     call.agent = named;
   call.cancel = exchange.cancel();
-  // A connection has a session of its own. Where there is no connection, a call without a
-  // name gets a new one.
-  if (!exchange.context().stateless && !call.arguments.contains("session")) {
+  // A connection has a session of its own, in either era. Where there is no connection, a call
+  // without a name gets a new one.
+  const bool is_unnamed = !call.arguments.contains("session");
+  if (is_unnamed && exchange.peer()->lasts()) {
     if (exchange.peer()->session.empty() ||
         !dispatcher_.may_use(exchange.peer()->session, call.principal)) {
       const Result<std::string> made = dispatcher_.open(call.principal);
@@ -216,6 +218,7 @@ Async<std::optional<McpResult>> McpOffer::call_tool(McpExchange& exchange, std::
   const ToolAnswer answer = co_await dispatcher_.call(std::move(copy));
   call.session = answer.session;
   remember(call, answer);
+  if (!exchange.peer()->lasts()) make_room(call, is_unnamed);
   co_return result_of(answer, exchange.context());
 }
 
@@ -293,6 +296,20 @@ void McpOffer::forget(McpPeer& peer) {
   if (peer.session.empty()) return;
   told_.erase(peer.session);
   (void)dispatcher_.close(peer.session, peer.principal());  // it may have been ended already
+}
+
+// A client that keeps no connection and does not pass on the names that it is given would use up all
+// sessions that it may have. What it has named once is its own to close.
+void McpOffer::make_room(const ToolCall& call, bool is_unnamed) {
+  std::deque<std::string>& unnamed = unnamed_[call.principal];
+  std::erase(unnamed, call.session);
+  if (is_unnamed && dispatcher_.engine().has(call.session)) unnamed.push_back(call.session);
+  while (unnamed.size() > kMostUnnamed) {
+    told_.erase(unnamed.front());
+    (void)dispatcher_.close(unnamed.front(), call.principal);  // it may have been ended already
+    unnamed.pop_front();
+  }
+  if (unnamed.empty()) unnamed_.erase(call.principal);
 }
 
 void McpOffer::remember(const ToolCall& call, const ToolAnswer& answer) {

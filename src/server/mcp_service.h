@@ -118,7 +118,9 @@ class McpPeer : public std::enable_shared_from_this<McpPeer> {
   void close();
   // The client waits for this one no longer.
   void cancel(const std::string& key);
+  // It is there for one request, and what comes next is another's.
   void require_stateless() { connection_.require_stateless(); }
+  bool lasts() const { return !connection_.requires_stateless(); }
   bool busy() const { return !running_.empty(); }
 
   const std::string& principal() const { return principal_; }

@@ -86,11 +86,52 @@ Result<Settings> read_wishes(const json::object& wishes, const Caller& caller) {
   return settings;
 }
 
+// Denies and allows of both would add up, and an allow wins over a deny. What a request denies, or
+// allows by name, takes the place of what the operator allows besides. What comes out is compared
+// with the operator's policy in any case.
+void give_way(Settings& operators, const Settings& asked, const json::object& wishes) {
+  auto replaces = [&](bool denies, std::string_view allow) {
+    return asked.deny_all || denies || wishes.contains(allow);
+  };
+  if (replaces(asked.deny_read, "allow_read")) {
+    operators.allow_read.clear();
+    operators.extra_fs_read.clear();
+  }
+  if (replaces(asked.deny_read || asked.deny_write, "allow_write")) {
+    operators.allow_write.clear();
+    operators.extra_fs_write.clear();
+  }
+  if (replaces(asked.deny_net || asked.network, "allow_net")) {
+    operators.allow_net.clear();
+    operators.publish.clear();
+    operators.deny_net = operators.deny_net || wishes.contains("allow_net");
+  }
+  if (replaces(asked.deny_env, "allow_env")) {
+    operators.allow_env.clear();
+    operators.extra_env.clear();
+  }
+}
+
+// Another profile than the operator's is meant as it is: without what was added to that one.
+void take_profile(Settings& operators, const Profile& profile) {
+  if (operators.profile == profile.name) return;
+  const Network own = profile.policy.network;
+  const bool is_narrower =
+      operators.network == "none" || (operators.network == "loopback" && own != Network::none);
+  if (!is_narrower) operators.network.reset();
+  operators.profile = profile.name;
+  for (auto list : {&Settings::allow_read, &Settings::allow_write, &Settings::allow_net,
+                    &Settings::allow_env, &Settings::publish, &Settings::extra_fs_read,
+                    &Settings::extra_fs_write, &Settings::extra_env})
+    (operators.*list).clear();
+}
+
 Result<Policy> compose(const Loaded& operators, const Caller& caller, const std::string& profile,
                        const json::object& wishes) {
   const Settings asked = TRY(read_wishes(wishes, caller));
   Settings settings = operators.settings;
-  if (!profile.empty()) settings.profile = profile;
+  if (const Profile* named = find_profile(profile)) take_profile(settings, *named);
+  give_way(settings, asked, wishes);
   settings = merge(std::move(settings), asked);
   Policy policy = TRY(make_policy(settings, {.cwd = caller.cwd, .home = caller.home}));
   TRY(validate(policy));

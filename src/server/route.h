@@ -23,7 +23,8 @@ using Parameters = std::map<std::string, std::string, std::less<>>;
 
 using Handler = Async<Response> (*)(App& app, Request request);
 
-inline constexpr std::uint64_t kNoBody = 0;
+// Many clients send `{}` where nothing is asked for.
+inline constexpr std::uint64_t kNoBody = 16;
 inline constexpr std::uint64_t kMaxJson = std::uint64_t{20} << 20;    // code may have 16 MiB
 inline constexpr std::uint64_t kMaxUpload = std::uint64_t{16} << 20;  // a file
 

@@ -89,9 +89,11 @@ Policy shared_by_sessions(Policy policy, const SessionSettings& settings) {
 
 Result<std::shared_ptr<Session>> Session::make(std::shared_ptr<Common> common, std::string id,
                                                Policy policy, std::string folder) {
+  const std::optional<milliseconds> longest_call = policy.limits.timeout;
   policy = shared_by_sessions(std::move(policy), common->settings);
   std::shared_ptr<Session> session(
       new Session(std::move(common), std::move(id), std::move(policy), std::move(folder)));
+  session->longest_call_ = longest_call;
   session->plain_policy_ = session->policy_;
   forget_shown(session->plain_policy_.files);
   Files& files = session->policy_.files;
@@ -258,7 +260,8 @@ Async<Result<std::shared_ptr<ShellWorker>>> Session::shell_for(const ShellCall& 
 
 milliseconds Session::time_for(std::optional<milliseconds> asked, milliseconds usual,
                                CallReport& report) const {
-  const milliseconds most = common_->settings.max_timeout;
+  milliseconds most = common_->settings.max_timeout;
+  if (longest_call_) most = std::min(most, *longest_call_);
   if (asked && *asked > most)
     report.notes.push_back("the time was limited to " + seconds(most) +
                            ", the most that is allowed");

@@ -104,8 +104,9 @@ class Session : public std::enable_shared_from_this<Session> {
   Sight sight_;  // of the jar's guest
   Snapshot files_;
   Turns files_turns_;
-  Policy plain_policy_;         // without its own folders: what sessions share
-  std::shared_ptr<Warm> warm_;  // which the jar can be joined from
+  Policy plain_policy_;  // without its own folders: what sessions share
+  std::optional<std::chrono::milliseconds> longest_call_;  // by its policy
+  std::shared_ptr<Warm> warm_;                             // which the jar can be joined from
   std::shared_ptr<AsyncJar> jar_;
   Turns jar_turns_;
   std::shared_ptr<PythonWorker> python_;

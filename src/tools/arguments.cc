@@ -73,36 +73,45 @@ Status check_bounds(const json::object& schema, const std::string& least, const 
   return {};
 }
 
+// A name that is not known, before all else: it explains what is missing.
+Status check_names(const json::object& properties, const json::object& object,
+                   const std::string& prefix) {
+  for (const json::key_value_pair& member : object) {
+    if (properties.contains(member.key())) continue;
+    json::array names;
+    std::vector<std::string_view> views;
+    for (const json::key_value_pair& one : properties) {
+      names.emplace_back(one.key());
+      views.emplace_back(one.key());
+    }
+    const std::string_view near = nearest(member.key(), views);
+    const std::string name = prefix + printable(member.key());
+    const std::string what = "is not known; there are " + listed(names);
+    if (near.empty()) return wrong(name, what);
+    return refuse(Kind::bad_argument, name + " " + what, "did you mean " + std::string(near) + "?");
+  }
+  return {};
+}
+
 Status check_object(const json::object& schema, const json::object& object,
                     const std::string& where) {
   static const json::object kNone;
   const std::string prefix = where.empty() ? "" : where + ".";
   const json::value* known = schema.if_contains("properties");
   const json::object& properties = known != nullptr ? known->as_object() : kNone;
+  const json::value* others = schema.if_contains("additionalProperties");
+  if (others != nullptr && others->is_bool() && !others->get_bool())
+    TRY(check_names(properties, object, prefix));
   if (const json::value* required = schema.if_contains("required"))
     for (const json::value& name : required->as_array())
       if (!object.contains(name.as_string()))
         return wrong(prefix + std::string(name.as_string()), "is missing");
-  const json::value* others = schema.if_contains("additionalProperties");
   for (const json::key_value_pair& member : object) {
     const std::string name = prefix + printable(member.key());
     if (const json::value* property = properties.if_contains(member.key()))
       TRY(check_value(property->as_object(), member.value(), name));
     else if (others != nullptr && others->is_object())
       TRY(check_value(others->get_object(), member.value(), name));
-    else if (others != nullptr && others->is_bool() && !others->get_bool()) {
-      json::array names;
-      std::vector<std::string_view> views;
-      for (const json::key_value_pair& one : properties) {
-        names.emplace_back(one.key());
-        views.emplace_back(one.key());
-      }
-      const std::string_view near = nearest(member.key(), views);
-      const std::string what = "is not known; there are " + listed(names);
-      if (near.empty()) return wrong(name, what);
-      return refuse(Kind::bad_argument, name + " " + what,
-                    "did you mean " + std::string(near) + "?");
-    }
   }
   return {};
 }

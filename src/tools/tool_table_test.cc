@@ -126,6 +126,8 @@ TEST(Arguments, that_do_not_fit_are_named) {
   EXPECT_EQ(check("read", R"({"path": "a", "offset": "1"})"), "offset must be of type integer");
   EXPECT_EQ(check("read", R"({"path": "a", "ofset": 1})"),
             "ofset is not known; there are path, offset, limit, session");
+  EXPECT_THAT(check("shell", R"({"command": "ls"})"), HasSubstr("command is not known; there are"))
+      << "and not that commands is missing";
   EXPECT_EQ(check("shell", R"({"commands": []})"), "commands must have at least 1 items");
   EXPECT_EQ(check("shell", R"({"commands": ["a", 1]})"), "commands[1] must be of type string");
   EXPECT_EQ(check("shell", R"({"commands": "ls"})"), "commands must be of type array");

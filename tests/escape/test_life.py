@@ -147,7 +147,8 @@ def test_kills_init_to_survive_without_a_pid_namespace(identity, scene, setting,
     # Before Linux 6.12 Landlock keeps neither there.
     older = ["--accept-degraded=files", "--accept-degraded=processes"] if jars.ACCEPTS else []
     run = runner.run([program, mark], policy=[*POOR, *older])
-    assert run.exit == jars.TIMED_OUT, run
+    # Who may kill its init there ends with it.
+    assert run.exit == jars.TIMED_OUT or (older and run.exit == 128 + signal.SIGKILL), run
     left = bool(jars.processes_with(mark))
     assert left == (setting == "control"), run
     if setting == "restricted" and not jars.ACCEPTS:  # where it can be kept without one

@@ -123,7 +123,12 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_sent(server):
 
 
 def test_a_body_where_none_is_taken_is_refused(ann):
-    assert ann("DELETE", "/v1/sessions/x", b"hello").status == 413
+    assert ann("DELETE", "/v1/sessions/x", b"hello" * 9).status == 413
+    refused = ann("DELETE", "/v1/sessions/x", b"hello")
+    assert refused.status == 400 and refused.error["message"] == "this request takes no body"
+    session = ann.session()
+    for body in (b"", b"{}", b" { }\n"):  # as many clients send it
+        assert ann("POST", f"/v1/sessions/{session}/interrupt", body).status == 200
 
 
 def test_too_many_headers_are_refused(server):

@@ -105,6 +105,27 @@ def test_who_hangs_up_in_the_stateless_era_has_cancelled_whether_or_not_anything
     assert time.monotonic() - began < 50, "nobody waited for the loops"
 
 
+def test_calls_without_a_connection_or_a_name_do_not_use_up_the_sessions(start):
+    """A model that does not pass on the name of its session has the last few, and no error."""
+    ann = start(config="max_sessions_per_token = 6").client("ann")
+    version = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+    headers = {**BOTH, "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "shell"}
+
+    def call(**arguments) -> str:
+        params = {"name": "shell", "arguments": {"commands": ["true"], **arguments}, "_meta": version}
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+        result = answer_in(ann("POST", "/mcp", body, headers))["result"]
+        assert not result["isError"], result
+        return result["structuredContent"]["session"]
+
+    kept = call()
+    assert call(session=kept) == kept  # named, so it stays
+    made = [call() for _ in range(8)]
+    assert len(set(made)) == 8
+    left = {one["id"] for one in sessions_of(ann)}
+    assert left == {kept, *made[-4:]}, left
+
+
 def sessions_of(client) -> list[dict]:
     return client.get("/v1/sessions").json["sessions"]
 

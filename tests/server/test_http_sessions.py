@@ -1,6 +1,7 @@
 """Sessions over HTTP: their life, their calls, and whose they are."""
 
 import json
+import socket
 import threading
 import time
 
@@ -245,6 +246,48 @@ def test_a_policy_cannot_be_wider(start, fields):
 def test_a_policy_can_ask_for_what_the_operator_gives(start):
     ann = start("--extra-read=.", profile="restricted").client("ann")
     assert ann.post("/v1/sessions", policy={"allow_read": ["."]}).status == 201
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"policy": {"network": "none"}},
+        {"policy": {"network": "loopback"}},
+        {"policy": {"deny_net": True}},
+        {"policy": {"deny_all": True}},
+        {"policy": {"allow_net": []}},
+        {"policy": {"allow_net": ["192.0.2.9:9"]}},
+        {"profile": "public-bot"},
+        {"profile": "restricted"},
+    ],
+)
+def test_a_policy_denies_hosts_that_the_operator_allows(start, fields):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        allowed = f"--allow-net=localhost:{port}", "--allow-net=192.0.2.9:9"
+        ann = start(*allowed, profile="developer").client("ann")
+        connect = f"import socket\nsocket.create_connection(('localhost', {port}), 20) and 1"
+        denied = ann.python(ann.session(**fields), connect)
+        assert denied["exception"] is not None, denied
+        control = ann.python(ann.session(), connect)
+        assert control["exception"] is None and control["result"] == "1", control
+
+
+@pytest.mark.parametrize("fields", [{"policy": {"deny_all": True}}, {"policy": {"deny_read": True}}, {"profile": "restricted"}])
+def test_a_policy_denies_places_that_the_operator_adds(start, scene, fields):
+    kept = scene.file(scene.base / "kept.txt", "kept", mode=0o644)
+    ann = start(f"--extra-read={kept}", profile="developer").client("ann")
+    look = f"open({str(kept)!r}).read()"
+    assert ann.python(ann.session(**fields), look)["exception"] is not None
+    assert ann.python(ann.session(), look)["result"] == "'kept'", "the control"
+
+
+def test_a_policy_can_say_how_long_calls_take(server, ann):
+    session = ann.session(policy={"timeout": "1s"})
+    began = time.monotonic()
+    answer = ann.python(session, "import time\ntime.sleep(20)", timeout_ms=15_000)
+    assert answer["status"] == "timeout" and time.monotonic() - began < 12, answer
+    assert "the time was limited to 1 s" in str(answer["notes"]), answer
 
 
 def test_patterns_of_a_policy_are_few(server, ann):

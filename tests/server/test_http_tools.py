@@ -1,6 +1,7 @@
 """Tools by name, approvals, and the dispatch of mistral.rs."""
 
 import json
+import signal
 import threading
 import time
 
@@ -60,6 +61,33 @@ def begin_call(client, session: str):
     thread.start()
     assert serving.wait_until(lambda: client.get("/v1/approvals").json["approvals"])
     return thread, answers, client.get("/v1/approvals").json["approvals"][0]
+
+
+@pytest.mark.parametrize("how", ["closed", "interrupted"])
+def test_a_call_that_waits_ends_with_what_it_is_for(asking, how):
+    ann = asking.client("ann")
+    session = ann.session()
+    thread, answers, approval = begin_call(ann, session)
+    if how == "closed":
+        assert ann.delete(f"/v1/sessions/{session}").status == 204
+    else:
+        assert ann.post(f"/v1/sessions/{session}/interrupt").status == 200
+    thread.join(60)
+    assert answers and answers[0].status == 403, answers
+    assert answers[0].error["message"] == f"nobody has approved this call: the session was {how}"
+    assert ann.get("/v1/approvals").json == {"approvals": []}
+    assert ann.post(f"/v1/approvals/{approval['approval_id']}", decision="approve").status == 404
+
+
+def test_a_call_that_waits_ends_with_its_token(asking):
+    ann = asking.client("ann")
+    thread, answers, approval = begin_call(ann, ann.session())
+    asking.write_tokens({name: each for name, each in serving.TOKENS.items() if name != "ann"})
+    asking.signal(signal.SIGHUP)
+    thread.join(60)
+    assert answers and "the token is no longer valid" in answers[0].error["message"], answers
+    late = asking.client("boss").post(f"/v1/approvals/{approval['approval_id']}", decision="approve")
+    assert late.status == 404, late
 
 
 def test_an_approved_call_runs(asking):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import threading
 
@@ -51,6 +52,18 @@ def test_the_agent_of_the_operator_counts_for_every_request(start, agents):
     assert shell(ann, session, "echo hi", agent="reader").status == 403, "the strictest counts"
     assert shell(ann, session, "ls", agent="coder").status == 403
     assert shell(ann, session, "echo hi", agent="nobody").status == 403, "one that is not there may do nothing"
+
+
+def test_sighup_reads_agents_again(start, agents):
+    server = start(f"--agents={agents}")
+    ann = server.client("ann")
+    session = ann.session()
+    assert shell(ann, session, "echo hi", agent="coder").status == 200
+    (agents / "coder.md").write_text(CODER.replace("'echo *': allow", "'echo *': deny"))
+    (agents / "other.md").write_text(READER.replace("reader", "other"))
+    server.signal(signal.SIGHUP)
+    assert serving.wait_until(lambda: shell(ann, session, "echo hi", agent="coder").status == 403)
+    assert "there is no agent" not in str(shell(ann, session, "ls", agent="other").json)
 
 
 def test_a_request_may_name_an_agent(start, agents):
