@@ -9,14 +9,24 @@ constexpr std::size_t kLongest = 2000;
 
 bool is_control(unsigned char byte) { return byte < 0x20 || byte == 0x7f; }
 
+// U+200B to U+200F, U+202A to U+202E, U+2060 to U+206F, U+FEFF: what shows nothing, or makes
+// what follows show in another order.
+bool is_invisible(std::string_view character) {
+  const auto last = static_cast<unsigned char>(character[2]);
+  if (character.starts_with("\xe2\x80"))
+    return (last >= 0x8b && last <= 0x8f) || (last >= 0xaa && last <= 0xae);
+  if (character.starts_with("\xe2\x81")) return last >= 0xa0 && last <= 0xaf;
+  return character == "\xef\xbb\xbf";
+}
+
 // How many bytes the UTF-8 character at `at` has; 0 where there is none, and where it
-// is one of U+0080 to U+009F, which terminals obey like escapes.
+// is one of U+0080 to U+009F, which terminals obey like escapes, or cannot be seen.
 std::size_t character(std::string_view text, std::size_t at) {
   const auto first = static_cast<unsigned char>(text[at]);
   if (is_control(first)) return 0;
   const std::size_t size = utf8_length(text.substr(at));
   const bool is_c1 = size == 2 && first == 0xc2 && static_cast<unsigned char>(text[at + 1]) < 0xa0;
-  return is_c1 ? 0 : size;
+  return is_c1 || (size == 3 && is_invisible(text.substr(at, 3))) ? 0 : size;
 }
 
 // Never inside a UTF-8 sequence.

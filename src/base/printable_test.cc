@@ -19,6 +19,12 @@ TEST(Printable, bytes_that_are_no_utf8_are_shown_as_such) {
   EXPECT_EQ(printable("\xc0\x80"), "\\xc0\\x80");  // an overlong NUL
 }
 
+TEST(Printable, what_cannot_be_seen_or_turns_the_order_is_shown_as_bytes) {
+  EXPECT_EQ(printable("rm \u202etxt"), "rm \\xe2\\x80\\xaetxt");
+  EXPECT_EQ(printable("a\u200bb\u2066c\ufeff"), "a\\xe2\\x80\\x8bb\\xe2\\x81\\xa6c\\xef\\xbb\\xbf");
+  EXPECT_EQ(printable("“a” – b…"), "“a” – b…");
+}
+
 TEST(Printable, long_text_is_cut_between_characters) {
   std::string text;
   for (int i = 0; i < 10'000; ++i) text += "ä";

@@ -114,6 +114,9 @@ Result<std::shared_ptr<App>> App::make(Loop& loop, Setup setup) {
 }
 
 void App::tell_approval(const ApprovalEvent& event) {
+  // Of a session that was closed meanwhile: its id may be another token's by now.
+  const SessionEntry* entry = book_.find_any(event.approval.session);
+  if (entry == nullptr || entry->owner != event.approval.principal) return;
   json::object data = event.approval.to_json();
   if (event.kind == ApprovalEvent::Kind::required) {
     events_.publish("agentic_tool_approval_required", event.approval.session, std::move(data));
@@ -283,6 +286,10 @@ SessionWatch App::watch_of_sessions() {
     events_.publish("session_created", id, {});
   };
   watch.ended = [this](const std::string& id) { forget_session(id); };
+  watch.policy_of = [this](const std::string& id) -> std::optional<Policy> {
+    const SessionEntry* known = book_.find_any(id);
+    return known != nullptr ? std::optional(known->policy) : std::nullopt;
+  };
   return watch;
 }
 

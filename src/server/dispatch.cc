@@ -208,6 +208,7 @@ Async<ToolAnswer> Dispatcher::call(ToolCall call) {
   const Clock::time_point began = Clock::now();
   ToolAnswer answer = co_await judge(call);
   answer.session = call.session;
+  answer.number = call.number;
   if (answer.is_error) answer.structured["error_type"] = answer.error_type;
   json::object event = audit_event("call", call);
   event["arguments"] = audit_.mask().arguments(call.arguments);
@@ -220,6 +221,18 @@ Async<ToolAnswer> Dispatcher::call(ToolCall call) {
   }
   audit_.write(std::move(event));
   co_return answer;
+}
+
+// From here on the call is for this very session.
+Status Dispatcher::find_session(ToolCall& call) {
+  const bool needs_it = !call.tool.starts_with("session_");
+  if (needs_it && !engine_.has(call.session)) {
+    if (!call.may_open) return fail("the session was closed");
+    TRY(engine_.open(call.session,
+                     watch_.policy_of ? watch_.policy_of(call.session) : std::optional<Policy>()));
+  }
+  call.number = engine_.number(call.session);
+  return {};
 }
 
 Async<ToolAnswer> Dispatcher::judge(ToolCall& call) {
@@ -237,6 +250,8 @@ Async<ToolAnswer> Dispatcher::judge(ToolCall& call) {
   if (!call.session.empty()) {
     const Status mine = claim(call.session, call.principal);
     if (!mine) co_return tool_error("not_found", mine.error().message());
+    const Status there = find_session(call);
+    if (!there) co_return tool_error("failed", there.error().message());
     ++rounds_[call.session];
   }
 
@@ -261,8 +276,8 @@ Async<ToolAnswer> Dispatcher::judge(ToolCall& call) {
     if (!decision->message.empty()) event["message"] = audit_.mask().text(decision->message);
     audit_.write(std::move(event));
     if (!decision->approved) {
-      std::string why =
-          decision->by_nobody ? "nobody has approved this call" : "a person did not approve this call";
+      std::string why = decision->by_nobody ? "nobody has approved this call"
+                                            : "a person did not approve this call";
       if (!decision->message.empty()) why += ": " + decision->message;
       co_return tool_error("not_approved", why);
     }

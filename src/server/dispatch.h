@@ -49,7 +49,8 @@ struct ToolCall {
   // What a person has said already, to a question with these very arguments.
   std::optional<Decision> decision;
   bool wants_whole = false;  // fill in the answer's `whole` too
-  bool may_open = true;      // else a session that was closed meanwhile stays closed
+  bool may_open = true;      // a session that is not there
+  std::uint64_t number = 0;  // which session it is for, whatever may have its id later; by call()
   // Runs in the tool's place once that is permitted.
   std::function<Async<ToolAnswer>(ToolCall&)> instead;
 };
@@ -65,6 +66,7 @@ struct ToolAnswer {
   std::vector<Image> images;
   std::vector<FileLink> files;
   std::string session;
+  std::uint64_t number = 0;  // of the session
 };
 
 struct DispatchSettings {
@@ -78,6 +80,8 @@ struct SessionWatch {
   std::function<Status(const std::string& session, const std::string& principal)> may_begin;
   std::function<void(const std::string& session, const std::string& principal)> begun;
   std::function<void(const std::string& session)> ended;
+  // Which one it had, where it was idle and gone; nothing: the engine's own.
+  std::function<std::optional<Policy>(const std::string& session)> policy_of;
 };
 
 class Processes;
@@ -117,8 +121,7 @@ class Dispatcher {
   session::Engine& engine() { return engine_; }
   const DispatchSettings& settings() const { return settings_; }
   // From the next call on.
-  void set_permissions(std::vector<Permissions> floors,
-                       std::map<std::string, Permissions> agents) {
+  void set_permissions(std::vector<Permissions> floors, std::map<std::string, Permissions> agents) {
     settings_.floors = std::move(floors);
     settings_.agents = std::move(agents);
   }
@@ -141,10 +144,9 @@ class Dispatcher {
   static boost::json::object audit_event(std::string_view event, const ToolCall& call);
   Approval approval_of(const ToolCall& call) const;
   Async<std::optional<Decision>> decide(const ToolCall& call, Approval wanted);
-  // The engine would make it again, but under the operator's policy and not its own.
-  bool is_closed(const ToolCall& call) const {
-    return !call.may_open && !engine_.has(call.session);
-  }
+  Status find_session(ToolCall& call);
+  // What waited for its turn or a person must not run in what has its id now.
+  bool is_closed(const ToolCall& call) const { return engine_.number(call.session) != call.number; }
   void forget_gone();
   void begun(const std::string& session, const std::string& principal);
   std::shared_ptr<session::Turns> lane(const std::string& session, std::string_view worker);

@@ -1,3 +1,4 @@
+#include "base/remove_tree.h"
 #include "server/handlers.h"
 #include "server/multipart.h"
 #include "server/skill_archive.h"
@@ -124,8 +125,13 @@ Async<Response> delete_skill(App& app, Request request) {
   if (!app.skills().may_change(*skill, principal_of(request)))
     co_return refuse(kForbidden, "the skill belongs to another token", kOnlyItsOwner);
   const std::string id = skill->id;
-  const Status removed = app.skills().remove(id);
-  if (!removed) co_return refuse(kInternal, removed.error());
+  // It may have a hundred versions of a thousand files.
+  auto remove = [folder = *app.skills().forget(id)] {
+    remove_tree(folder);
+    return 0;
+  };
+  const std::string name = principal_of(request).name;
+  (void)co_await app.engine().aside().run(app.loop(), name, std::move(remove));
   Response done;
   done.status = 204;
   co_return done;

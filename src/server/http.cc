@@ -207,6 +207,13 @@ Async<bool> HttpServer::State::Connection::one_request() {
   Request request = head_of(parser, peer);
   const bool is_head = request.method == "HEAD";
 
+  // What else it could mean for the body's end is another's guess than ours.
+  const std::string* coding = request.header("transfer-encoding");
+  if (coding != nullptr && (lower(*coding) != "chunked" || is_http_1_0)) {
+    co_await refuse_and_close(refuse(kBadRequest, "this Transfer-Encoding is not understood",
+                                     "send the length of the body, or HTTP/1.1 and chunked"));
+    co_return false;
+  }
   Admission admitted = server->handler.admit(request);
   if (!admitted) {
     co_await refuse_and_close(std::move(admitted.error()));

@@ -42,6 +42,7 @@ class McpOffer : public McpProvider {
  private:
   // What is told of a session besides its own files.
   struct Told {
+    std::uint64_t number = 0;               // of the session: another that has its id begins anew
     std::map<std::string, FileLink> files;  // that calls have named
     std::deque<std::string> log;
     std::size_t log_bytes = 0;
@@ -54,6 +55,7 @@ class McpOffer : public McpProvider {
                                                              const ToolCall& call);
   McpResult input_required(const McpExchange& exchange, const ToolCall& call);
   std::string state_for(const ToolCall& call, std::int64_t until, const std::string& nonce) const;
+  const Told* told_of(const std::string& session);  // null: nothing
   void remember(const ToolCall& call, const ToolAnswer& answer);
   void make_room(const ToolCall& call, bool is_unnamed);
   json::object result_of(const ToolAnswer& answer, const McpContext& context) const;

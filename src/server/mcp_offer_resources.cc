@@ -132,9 +132,9 @@ void McpOffer::add_resources(const McpExchange& exchange, json::array& into) {
                     {"name", "log of " + info.id},
                     {"description", "the calls of the session and what they wrote"},
                     {"mimeType", "text/plain"}});
-    const auto told = told_.find(info.id);
-    if (told == told_.end()) continue;
-    for (const auto& [name, file] : told->second.files)
+    const Told* told = told_of(info.id);
+    if (told == nullptr) continue;
+    for (const auto& [name, file] : told->files)
       into.push_back({{"uri", file_uri(info.id, name)},
                       {"name", name},
                       {"mimeType", file.mime},
@@ -163,7 +163,8 @@ Async<std::optional<McpResult>> McpOffer::read(McpExchange& exchange, std::strin
     co_return std::nullopt;
   if (asked->rest == "log") {
     std::string text;
-    for (const std::string& entry : told_[asked->session].log) text += entry;
+    if (const Told* told = told_of(asked->session))
+      for (const std::string& entry : told->log) text += entry;
     json::object one;
     one["uri"] = uri;
     one["mimeType"] = "text/plain";
@@ -199,10 +200,10 @@ Async<std::vector<std::string>> McpOffer::complete(McpExchange& exchange, std::s
   for (const SessionInfo& info : mine) {
     if (!is_ours) break;
     if (argument == "id") add(info.id);
-    const auto told = told_.find(info.id);
+    const Told* told = told_of(info.id);
     const bool here = only.empty() || only == info.id;
-    if (argument == "path" && told != told_.end() && here)
-      for (const auto& [name, file] : told->second.files) add(name);
+    if (argument == "path" && told != nullptr && here)
+      for (const auto& [name, file] : told->files) add(name);
   }
   co_return found;
 }

@@ -298,8 +298,8 @@ void McpOffer::forget(McpPeer& peer) {
   (void)dispatcher_.close(peer.session, peer.principal());  // it may have been ended already
 }
 
-// A client that keeps no connection and does not pass on the names that it is given would use up all
-// sessions that it may have. What it has named once is its own to close.
+// A client that keeps no connection and does not pass on the names that it is given would use up
+// all sessions that it may have. What it has named once is its own to close.
 void McpOffer::make_room(const ToolCall& call, bool is_unnamed) {
   std::deque<std::string>& unnamed = unnamed_[call.principal];
   std::erase(unnamed, call.session);
@@ -312,6 +312,14 @@ void McpOffer::make_room(const ToolCall& call, bool is_unnamed) {
   if (unnamed.empty()) unnamed_.erase(call.principal);
 }
 
+const McpOffer::Told* McpOffer::told_of(const std::string& session) {
+  const auto found = told_.find(session);
+  if (found == told_.end()) return nullptr;
+  if (found->second.number == dispatcher_.engine().number(session)) return &found->second;
+  told_.erase(found);
+  return nullptr;
+}
+
 void McpOffer::remember(const ToolCall& call, const ToolAnswer& answer) {
   if (answer.session.empty()) return;
   if (call.tool == "session_close" && !answer.is_error) {
@@ -319,9 +327,11 @@ void McpOffer::remember(const ToolCall& call, const ToolAnswer& answer) {
     service_.tell({.kind = McpChange::Kind::resources, .uri = {}, .principal = call.principal});
     return;
   }
-  if (told_.size() >= kMaxTold && !told_.contains(answer.session)) told_.erase(told_.begin());
-  const bool is_new = !told_.contains(answer.session);
+  if (answer.number == 0 || dispatcher_.engine().number(answer.session) != answer.number) return;
+  const bool is_new = told_of(answer.session) == nullptr;
+  if (is_new && told_.size() >= kMaxTold) told_.erase(told_.begin());
   Told& told = told_[answer.session];
+  told.number = answer.number;
   bool more = is_new;
   for (const FileLink& file : answer.files) {
     const bool known = told.files.contains(file.name);

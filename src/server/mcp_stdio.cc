@@ -101,7 +101,7 @@ class Stdio : public std::enable_shared_from_this<Stdio> {
     if (broken_ || text.empty()) return;
     text += "\n";
     outbox_ += text;
-    if (outbox_.size() > kMaxOutbox) broken_ = true;
+    if (outbox_.size() - sent_ > kMaxOutbox) broken_ = true;
     if (broken_) in_.cancel();
     more_to_write();
   }
@@ -125,20 +125,29 @@ class Stdio : public std::enable_shared_from_this<Stdio> {
       const ssize_t n = self->write_some();
       if (n < 0 && errno == EAGAIN) continue;
       if (n <= 0) break;
-      self->outbox_.erase(0, static_cast<std::size_t>(n));
+      self->sent(static_cast<std::size_t>(n));
     }
     self->broken_ = true;
     self->writer_waits_ = nullptr;
     self->in_.cancel();
   }
 
+  // A pipe takes a little at a time, and what is left is not moved up for each.
+  void sent(std::size_t size) {
+    constexpr std::size_t kWorthMoving = std::size_t{4} << 20;
+    sent_ += size;
+    if (sent_ < outbox_.size() && sent_ < kWorthMoving) return;
+    outbox_.erase(0, sent_);
+    sent_ = 0;
+  }
+
   ssize_t write_some() {
     const int fd = out_.native_handle();
-    const std::size_t size = std::min(outbox_.size(), kChunk);
+    const char* data = outbox_.data() + sent_;
+    const std::size_t size = std::min(outbox_.size() - sent_, kChunk);
     return retry([&] {
-      if (out_sort_ == Sort::socket)
-        return ::send(fd, outbox_.data(), size, MSG_DONTWAIT | MSG_NOSIGNAL);
-      return ::write(fd, outbox_.data(),
+      if (out_sort_ == Sort::socket) return ::send(fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+      return ::write(fd, data,
                      out_sort_ == Sort::file ? size : std::min<std::size_t>(size, PIPE_BUF));
     });
   }
@@ -149,6 +158,7 @@ class Stdio : public std::enable_shared_from_this<Stdio> {
   Signal news_;
   std::shared_ptr<McpPeer> peer_;
   std::string outbox_;
+  std::size_t sent_ = 0;  // of it
   std::shared_ptr<Signal> writer_waits_;
   bool broken_ = false;  // nobody reads any more
 };

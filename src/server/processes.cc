@@ -111,6 +111,8 @@ Async<ToolAnswer> Processes::start(ToolCall& call) {
     co_return tool_error("limit", "there are 64 processes in this session, the most allowed");
   const Result<Program> started = co_await engine_.spawn(session, std::move(*asked));
   if (!started) co_return tool_error("failed", started.error().message());
+  if (engine_.number(session) != call.number)
+    co_return tool_error("failed", "the session was closed");
   const std::string id = "p" + std::to_string(++last_);
   programs_[session][id] = *started;
   co_return answer_of(id, (*started)->read());

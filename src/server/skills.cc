@@ -175,10 +175,9 @@ Status SkillStore::save(const Skill& skill) const {
   return replace_file(folder_ + "/" + skill.id + "/about.json", json::serialize(about), 0600);
 }
 
-Status SkillStore::remove(const std::string& id) {
-  if (skills_.erase(id) == 0) return fail("there is no such skill");
-  remove_tree(folder_ + "/" + id);
-  return {};
+std::optional<std::string> SkillStore::forget(const std::string& id) {
+  if (skills_.erase(id) == 0) return std::nullopt;
+  return folder_ + "/" + id;
 }
 
 std::string SkillStore::folder_of(const Skill& skill) const {

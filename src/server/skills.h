@@ -9,6 +9,7 @@
 #include <boost/json/fwd.hpp>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,8 @@ class SkillStore {
   Result<Place> place_for(const Skill* skill) const;
   // After it was written.
   Result<const Skill*> add(const Place& place, const SkillFiles& files, const Principal& owner);
-  Status remove(const std::string& id);
+  // Where its files are, for who removes them; nullopt: there is none.
+  std::optional<std::string> forget(const std::string& id);
   std::string folder_of(const Skill& skill) const;
 
  private:

@@ -116,6 +116,7 @@ Result<std::shared_ptr<Session>> Engine::make_session(const std::string& id, Pol
   TRY(check_room());
   std::shared_ptr<Session> session =
       TRY(Session::make(common_, id, std::move(policy), folder_ + "/" + std::to_string(++made_)));
+  session->number = made_;
   if (reaped_.erase(id) > 0)
     session->note("the session had been idle and was ended; this is a fresh one");
   sessions_.emplace(id, session);
@@ -139,6 +140,11 @@ Result<Engine::Sessions::iterator> Engine::find(const std::string& id) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return fail("there is no such session");
   return found;
+}
+
+std::uint64_t Engine::number(const std::string& id) const {
+  const auto found = sessions_.find(id);
+  return found != sessions_.end() ? found->second->number : 0;
 }
 
 std::optional<SessionInfo> Engine::info(const std::string& id) {

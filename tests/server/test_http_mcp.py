@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 import threading
 import time
 
+import pytest
 import serving
 
 LOOP = "print('begun', flush=True)\nwhile True: pass"
@@ -103,6 +106,73 @@ def test_who_hangs_up_in_the_stateless_era_has_cancelled_whether_or_not_anything
             else:
                 assert answer_in(ann("POST", "/mcp", body, headers))["result"]["structuredContent"]["result"] == "42"
     assert time.monotonic() - began < 50, "nobody waited for the loops"
+
+
+NUMBERS = itertools.count(100)
+
+
+def tool(client, headers: dict, name: str, **arguments) -> dict:
+    answer = message(client, "tools/call", headers, next(NUMBERS), name=name, arguments=arguments)
+    return answer_in(answer)["result"]
+
+
+def test_what_was_told_of_a_session_is_not_told_of_the_next_of_its_name(server, ann):
+    headers = begin(ann)
+    tool(ann, headers, "shell", session="work", commands=["echo the-secret-of-ann; touch names-of-ann"])
+    log = answer_in(message(ann, "resources/read", headers, 6, uri="session://work/log"))
+    assert "the-secret-of-ann" in str(log), "the control"
+    assert ann.delete("/v1/sessions/work").status == 204
+    bob = server.client("bob")
+    headers = begin(bob)
+    assert not tool(bob, headers, "shell", session="work", commands=["echo bob"])["isError"]
+    seen = str(answer_in(message(bob, "resources/read", headers, 6, uri="session://work/log")))
+    seen += str(answer_in(message(bob, "resources/list", headers, 7)))
+    assert "bob" in seen and "ann" not in seen, seen
+
+
+@pytest.mark.parametrize("way", ["mcp", "rest"])
+def test_a_call_that_waited_does_not_run_in_the_next_session_of_its_name(server, ann, way):
+    bob, headers = server.client("bob"), begin(ann)
+    assert ann.post("/v1/sessions", id="work").status == 201
+    answers: list = []
+    commands = ["touch came-from-ann"]
+
+    def late() -> None:
+        if way == "mcp":
+            answers.append(tool(ann, headers, "shell", session="work", commands=commands))
+        else:
+            answers.append(ann.post("/v1/sessions/work/shell", commands=commands).json)
+
+    first = threading.Thread(target=lambda: ann.post("/v1/sessions/work/shell", commands=["sleep 60"]))
+    others = [threading.Thread(target=late) for _ in range(5)]
+    first.start()
+    assert serving.wait_until(lambda: any(one["busy"] for one in sessions_of(ann)))
+    for thread in others:
+        thread.start()
+    # They wait for the first one: of each the server knows by now.
+    assert serving.wait_until(lambda: server_requests(ann) >= 7)
+    assert ann.delete("/v1/sessions/work").status == 204
+    assert bob.post("/v1/sessions", id="work").status == 201
+    for thread in (first, *others):
+        thread.join(60)
+    assert len(answers) == 5 and "the session was closed" in str(answers), answers
+    assert bob.post("/v1/sessions/work/shell", commands=["ls"]).json["stdout"] == "", "nothing of ann's ran there"
+    assert [one["id"] for one in sessions_of(bob)] == ["work"] and not sessions_of(ann)
+
+
+def server_requests(client) -> int:
+    found = re.search(r"^belljar_requests_running (\d+)", client.get("/metrics").body.decode(), re.MULTILINE)
+    return int(found[1])
+
+
+def test_a_session_that_was_idle_comes_back_by_mcp_under_its_own_policy(start):
+    ann = start(session='idle = "300ms"\nreap_every = "100ms"').client("ann")
+    session = ann.session(policy={"network": "none"})
+    ann.python(session, "x = 1")
+    assert serving.wait_until(lambda: "belljar_sessions 0" in ann.get("/metrics").body.decode())
+    code = "import socket\nsocket.socket(socket.AF_INET)"
+    answer = tool(ann, begin(ann), "python", session=session, code=code)
+    assert answer["isError"] and "Error" in str(answer["content"]), answer
 
 
 def test_calls_without_a_connection_or_a_name_do_not_use_up_the_sessions(start):
