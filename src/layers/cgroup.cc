@@ -86,7 +86,8 @@ void remove_stale(const std::string& parent) {
     if (!name.starts_with(kPrefix)) continue;
     name.remove_prefix(kPrefix.size());
     if (name.starts_with(kTrial)) name.remove_prefix(kTrial.size());
-    const long pid = std::strtol(name.data(), nullptr, 10);
+    long pid = 0;
+    std::from_chars(name.data(), name.data() + name.size(), pid);
     if (pid > 0 && ::access(("/proc/" + std::to_string(pid)).c_str(), F_OK) < 0)
       ::rmdir((parent + "/" + entry->d_name).c_str());  // EBUSY: not ours to force
   }
