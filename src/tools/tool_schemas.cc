@@ -69,7 +69,8 @@ constexpr auto kOptional = Need::optional;
 
 Property session() {
   return {"session", kOptional,
-          text("Which session. Leave it out for your own, or pass on the one that an answer named; a name that is new makes a new one.")};
+          text("Which session. Leave it out for your own, or pass on the one that an answer named; "
+               "a name that is new makes a new one.")};
 }
 Property path(std::string_view about) { return {"path", kRequired, text(about)}; }
 
