@@ -109,8 +109,8 @@ Status Approvals::decide(const std::string& id, Decision decision) {
   return {};
 }
 
-void Approvals::deny_those(const std::function<bool(const Approval&)>& which,
-                           const std::string& by, const std::string& why) {
+void Approvals::deny_those(const std::function<bool(const Approval&)>& which, const std::string& by,
+                           const std::string& why) {
   for (const auto& [id, one] : pending_) {
     if (one->decision || !which(one->approval)) continue;
     one->decision = ended(by, why);

@@ -88,9 +88,10 @@ inline constexpr Fault kConflict{409, "conflict", "look at what is there now, an
 inline constexpr Fault kSessionClosed{409, "session_closed",
                                       "POST /v1/sessions makes another session"};
 inline constexpr Fault kCancelled{409, "cancelled", "send it again if it is still wanted"};
-inline constexpr Fault kTooLarge{413, "too_large",
-                                 "send less at once: code and files may have 16 MiB, and many requests "
-                                 "take no body at all"};
+inline constexpr Fault kTooLarge{
+    413, "too_large",
+    "send less at once: code and files may have 16 MiB, and many requests "
+    "take no body at all"};
 inline constexpr Fault kUnsupportedMedia{
     415, "unsupported_media_type",
     "send the header `Content-Type: application/json` (curl: -H 'Content-Type: application/json')"};
