@@ -1,6 +1,7 @@
 #include "server/dispatch.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/printable.h"
 #include "policy/keys.h"
@@ -15,6 +16,8 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kMaxRemembered = 10'000;  // sessions whose owner is known
+// It is shown to every listener, and nobody reads more before he says yes.
+constexpr std::size_t kMaxAskedAbout = 256 << 10;
 
 std::string text_of(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
@@ -27,6 +30,25 @@ void add_texts(const json::value* value, std::vector<std::string>& into) {
   if (const json::array* list = value->if_array())
     for (const json::value& one : *list)
       if (one.is_string()) into.emplace_back(one.get_string());
+}
+
+// The texts in it, which are what can be long.
+std::size_t length_of(const json::value& value) {
+  if (value.is_string()) return value.get_string().size();
+  std::size_t sum = 0;
+  if (const json::array* list = value.if_array())
+    for (const json::value& one : *list) sum += length_of(one);
+  if (const json::object* object = value.if_object())
+    for (const json::key_value_pair& one : *object)
+      sum += one.key().size() + length_of(one.value());
+  return sum;
+}
+
+// `./a`, `b/../a` and `a/.` are a: else a pattern about a would not be about them.
+std::string tidied(const std::string& path) {
+  std::string text = std::filesystem::path(path).lexically_normal();
+  while (text.size() > 1 && text.ends_with('/')) text.pop_back();
+  return text;
 }
 
 // Who may say so, since an agent is no secret: it is a file beside the server's settings.
@@ -64,7 +86,8 @@ std::vector<PermissionSubject> subjects(std::string_view tool, const json::objec
     for (const std::string& word : words) line += (line.empty() ? "" : " ") + word;
     texts.push_back(std::move(line));
   } else {
-    texts.push_back(text_of(arguments, tool == "python" ? "code" : "path"));
+    texts.push_back(tool == "python" ? text_of(arguments, "code")
+                                     : tidied(text_of(arguments, "path")));
   }
   if (texts.empty()) texts.emplace_back();
   std::vector<PermissionSubject> found;
@@ -268,6 +291,10 @@ Async<ToolAnswer> Dispatcher::judge(ToolCall& call) {
                                        " with these arguments; do not try it in another way");
   }
   if (permitted == Permission::ask && !approvals_.remembered(wanted)) {
+    if (length_of(call.arguments) > kMaxAskedAbout)
+      co_return tool_error("denied",
+                           "a person shall approve this call, and nobody can look at so "
+                           "much: make it shorter than 256 KiB");
     const std::optional<Decision> decision = co_await decide(call, wanted);
     if (!decision) co_return tool_error("cancelled", "cancelled while it waited for approval");
     event["decision"] = decision->approved ? "approved" : "denied";

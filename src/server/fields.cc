@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/json_size.h"
 #include "base/printable.h"
 #include "policy/keys.h"
 
@@ -42,6 +43,9 @@ std::expected<json::object, Response> json_body(const Request& request) {
   // A page of another origin can send text/plain without being asked for leave.
   if (!is_json(request))
     return std::unexpected(refuse(kUnsupportedMedia, "the body must be application/json"));
+  if (has_more_values(request.body, kMaxJsonValues))
+    return std::unexpected(refuse(kBadRequest, "the body has too many values",
+                                  "send fewer at once; no request takes so many"));
   json::parse_options options;
   options.max_depth = kMaxJsonDepth;
   json::parser parser({}, options);

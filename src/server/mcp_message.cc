@@ -1,5 +1,7 @@
 #include "server/mcp_message.h"
 
+#include "base/json_size.h"
+
 namespace belljar::server {
 namespace {
 
@@ -44,6 +46,9 @@ std::expected<McpMessage, McpUnreadable> read_message(std::string_view text) {
   if (text.size() > kMaxMcpMessage)
     return std::unexpected(
         unreadable(nullptr, mcp_code::parse_error, "the message is larger than 48 MiB"));
+  if (has_more_values(text, kMaxJsonValues))
+    return std::unexpected(
+        unreadable(nullptr, mcp_code::invalid_request, "the message has too many values"));
   boost::system::error_code error;
   json::parse_options options;
   options.max_depth = kMaxDepth;

@@ -177,6 +177,20 @@ Async<std::optional<McpResult>> McpOffer::read(McpExchange& exchange, std::strin
   // By its path in the workdir; what is elsewhere is for the tools.
   if (path.empty() || path.starts_with('/') || (path + "/").find("../") != path.npos)
     co_return std::nullopt;
+  // It is the tool `read` by another name; there a person can be asked.
+  ToolCall call;
+  call.tool = "read";
+  call.arguments["path"] = path;
+  call.session = asked->session;
+  call.principal = principal;
+  call.agent = settings_.agent;
+  // What an approved call has named was given away with its answer.
+  const Told* told = told_of(asked->session);
+  const bool is_named = told != nullptr && told->files.contains(path);
+  const Permission permitted = dispatcher_.permission(call);
+  if (permitted == Permission::deny || (permitted == Permission::ask && !is_named))
+    co_return mcp_fail(mcp_code::invalid_request,
+                       "the permissions of this server do not give it away; try the tool read");
   Result<session::Look> look = dispatcher_.engine().look(asked->session);
   if (!look) co_return std::nullopt;
   auto work = [look = std::move(*look), path] { return read_file(look, path); };

@@ -247,6 +247,7 @@ void AsyncJar::begin_call() {
 
 void AsyncJar::end_call() {
   if (ended_) return;
+  memory_known_until_ = {};  // what it used may be free again
   procs_were_full_ =
       watch_.procs_were_full() || (!pids_limit_hit_ && jar_.group().pids_limit_hit());
   if (--calls_ > 0) return;

@@ -109,7 +109,7 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
   // For other threads, which may still look at it when the jar has gone.
   std::shared_ptr<const Plan> shared_plan() const { return plan_; }
   std::optional<uid_t> uid() const { return jar_.uid(); }  // where it is not the engine's
-  std::uint64_t memory_kb();                               // a quarter of a second old at most
+  std::uint64_t memory_kb();  // a quarter of a second old at most, while a call runs
 
  private:
   static constexpr std::uint32_t kFirstFork = 1U << 31;  // init counts from 1

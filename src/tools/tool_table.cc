@@ -76,9 +76,16 @@ std::string listed(const std::vector<std::string>& items) {
   return text;
 }
 
-std::string writable_places(const Facts& facts) {
-  if (facts.writable.empty()) return "Nothing can be written here.";
-  return "Files can be written in " + listed(facts.writable) + " and nowhere else.";
+std::string writable_places(const std::vector<std::string>& places) {
+  if (places.empty()) return "Nothing can be written here.";
+  return "Files can be written in " + listed(places) + " and nowhere else.";
+}
+
+// The guest's /tmp is a place that only its own programs reach.
+std::vector<std::string> places_of_tools(const Facts& facts) {
+  std::vector<std::string> places = facts.writable;
+  std::erase(places, "/tmp");
+  return places;
 }
 
 // Their authors need not be those who ask, so what they say is cut and kept on a line.
@@ -134,11 +141,12 @@ std::string describe(const Tool& tool, const Facts& facts) {
   if (takes_a_path(tool))
     text +=
         "\n\nPaths are those that the shell sees: absolute, or relative to " + facts.workdir + ".";
-  if (tool.name == "write" || tool.name == "edit") text += " " + writable_places(facts);
+  if (tool.name == "write" || tool.name == "edit")
+    text += " " + writable_places(places_of_tools(facts));
   if (tool.name == "read") text += skills_there(facts);
   if (!tool.runs_code) return text;
   text += "\n\nIt runs in a sandbox. The working folder is " + facts.workdir + ". " +
-          writable_places(facts);
+          writable_places(facts.writable);
   if (!facts.network.empty()) text += " Network: " + facts.network + ".";
   if (!facts.limits.empty()) text += " Limits: " + listed(facts.limits) + ".";
   return text + skills_there(facts);

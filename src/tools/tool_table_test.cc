@@ -79,7 +79,7 @@ TEST(ToolTable, descriptions_are_true_of_the_session) {
     EXPECT_THAT(text, HasSubstr("2048 MB of memory, 60 s for a call"));
   }
   EXPECT_THAT(describe(*find_tool("write"), kFacts), HasSubstr("relative to /workspace"));
-  EXPECT_THAT(describe(*find_tool("write"), kFacts), HasSubstr("/tmp and nowhere else"));
+  EXPECT_THAT(describe(*find_tool("write"), kFacts), HasSubstr("in /workspace and nowhere else"));
   EXPECT_THAT(describe(*find_tool("read"), kFacts), Not(HasSubstr("nowhere else")));
   EXPECT_THAT(describe(*find_tool("write"), {.workdir = "/w"}),
               HasSubstr("Nothing can be written"));

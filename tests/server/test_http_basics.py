@@ -131,6 +131,14 @@ def test_a_body_where_none_is_taken_is_refused(ann):
         assert ann("POST", f"/v1/sessions/{session}/interrupt", body).status == 200
 
 
+def test_a_body_of_millions_of_values_is_refused_before_it_is_parsed(server, ann):
+    session = ann.session()
+    many = b'{"commands": [' + b'"",' * 5_000_000 + b'""]}'
+    for path in (f"/v1/sessions/{session}/shell", f"/v1/sessions/{session}/tools/shell"):
+        refused = ann("POST", path, many, {"Content-Type": "application/json"})
+        assert refused.status == 400 and refused.error["message"] == "the body has too many values"
+
+
 def test_too_many_headers_are_refused(server):
     flood = b"".join(b"X-%d: %s\r\n" % (i, b"y" * 100) for i in range(1000))
     answer = server.raw(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n" + flood + b"\r\n")

@@ -90,6 +90,13 @@ def test_a_call_that_waits_ends_with_its_token(asking):
     assert late.status == 404, late
 
 
+def test_what_nobody_can_look_at_is_not_asked_about(asking):
+    ann = asking.client("ann")
+    refused = ann.post(f"/v1/sessions/{ann.session()}/python", code="#" * 300_000)
+    assert refused.status == 403 and "make it shorter than 256 KiB" in refused.error["message"], refused
+    assert ann.get("/v1/approvals").json == {"approvals": []}
+
+
 def test_an_approved_call_runs(asking):
     ann = asking.client("ann")
     session = ann.session()

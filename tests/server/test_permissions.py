@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import threading
@@ -41,6 +42,25 @@ def test_the_table_of_the_config_counts_in_serve(start):
         result = answer_in(message(ann, "tools/call", headers, 2, **call))["result"]
         assert result["isError"] == denied, result
     assert ann.python(session, "6 * 7")["result"] == "42", "of python nothing is said"
+
+
+@pytest.mark.parametrize("path", ["secret.txt", "./secret.txt", "d/../secret.txt", "secret.txt/.", ".//secret.txt"])
+def test_a_pattern_is_about_a_file_however_its_path_is_written(start, path):
+    server = start(config='[permissions]\nread = { "*" = "auto", "secret*" = "deny" }\n')
+    ann = server.client("ann")
+    session = ann.session()
+    shell(ann, session, "mkdir d; echo x > secret.txt; echo x > other.txt")
+
+    def read(name: str) -> dict:
+        body = json.dumps({"path": name}).encode()
+        return ann("POST", f"/v1/sessions/{session}/tools/read", body, {"Content-Type": "application/json"}).json
+
+    assert read(path)["error_type"] == "denied"
+    assert not read("other.txt")["is_error"], "the control"
+    headers = begin(ann)
+    for name, denied in (("secret.txt", True), ("other.txt", False)):
+        answer = answer_in(message(ann, "resources/read", headers, 2, uri=f"session://{session}/files/{name}"))
+        assert ("error" in answer) == denied, answer
 
 
 def test_the_agent_of_the_operator_counts_for_every_request(start, agents):
