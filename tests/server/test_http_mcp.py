@@ -118,14 +118,14 @@ def tool(client, headers: dict, name: str, **arguments) -> dict:
 
 def test_what_was_told_of_a_session_is_not_told_of_the_next_of_its_name(server, ann):
     headers = begin(ann)
-    tool(ann, headers, "shell", session="work", commands=["echo the-secret-of-ann; touch names-of-ann"])
-    log = answer_in(message(ann, "resources/read", headers, 6, uri="session://work/log"))
+    tool(ann, headers, "shell", session="desk", commands=["echo the-secret-of-ann; touch names-of-ann"])
+    log = answer_in(message(ann, "resources/read", headers, 6, uri="session://desk/log"))
     assert "the-secret-of-ann" in str(log), "the control"
-    assert ann.delete("/v1/sessions/work").status == 204
+    assert ann.delete("/v1/sessions/desk").status == 204
     bob = server.client("bob")
     headers = begin(bob)
-    assert not tool(bob, headers, "shell", session="work", commands=["echo bob"])["isError"]
-    seen = str(answer_in(message(bob, "resources/read", headers, 6, uri="session://work/log")))
+    assert not tool(bob, headers, "shell", session="desk", commands=["echo bob"])["isError"]
+    seen = str(answer_in(message(bob, "resources/read", headers, 6, uri="session://desk/log")))
     seen += str(answer_in(message(bob, "resources/list", headers, 7)))
     assert "bob" in seen and "ann" not in seen, seen
 
@@ -133,17 +133,17 @@ def test_what_was_told_of_a_session_is_not_told_of_the_next_of_its_name(server, 
 @pytest.mark.parametrize("way", ["mcp", "rest"])
 def test_a_call_that_waited_does_not_run_in_the_next_session_of_its_name(server, ann, way):
     bob, headers = server.client("bob"), begin(ann)
-    assert ann.post("/v1/sessions", id="work").status == 201
+    assert ann.post("/v1/sessions", id="desk").status == 201
     answers: list = []
     commands = ["touch came-from-ann"]
 
     def late() -> None:
         if way == "mcp":
-            answers.append(tool(ann, headers, "shell", session="work", commands=commands))
+            answers.append(tool(ann, headers, "shell", session="desk", commands=commands))
         else:
-            answers.append(ann.post("/v1/sessions/work/shell", commands=commands).json)
+            answers.append(ann.post("/v1/sessions/desk/shell", commands=commands).json)
 
-    first = threading.Thread(target=lambda: ann.post("/v1/sessions/work/shell", commands=["sleep 60"]))
+    first = threading.Thread(target=lambda: ann.post("/v1/sessions/desk/shell", commands=["sleep 60"]))
     others = [threading.Thread(target=late) for _ in range(5)]
     first.start()
     assert serving.wait_until(lambda: any(one["busy"] for one in sessions_of(ann)))
@@ -151,13 +151,13 @@ def test_a_call_that_waited_does_not_run_in_the_next_session_of_its_name(server,
         thread.start()
     # They wait for the first one: of each the server knows by now.
     assert serving.wait_until(lambda: server_requests(ann) >= 7)
-    assert ann.delete("/v1/sessions/work").status == 204
-    assert bob.post("/v1/sessions", id="work").status == 201
+    assert ann.delete("/v1/sessions/desk").status == 204
+    assert bob.post("/v1/sessions", id="desk").status == 201
     for thread in (first, *others):
         thread.join(60)
-    assert len(answers) == 5 and "the session was closed" in str(answers), answers
-    assert bob.post("/v1/sessions/work/shell", commands=["ls"]).json["stdout"] == "", "nothing of ann's ran there"
-    assert [one["id"] for one in sessions_of(bob)] == ["work"] and not sessions_of(ann)
+    assert len(answers) == 5 and all("the session was closed" in str(one) for one in answers), answers
+    assert bob.post("/v1/sessions/desk/shell", commands=["ls"]).json["stdout"] == "", "nothing of ann's ran there"
+    assert [one["id"] for one in sessions_of(bob)] == ["desk"] and not sessions_of(ann)
 
 
 def server_requests(client) -> int:
@@ -173,6 +173,8 @@ def test_a_session_that_was_idle_comes_back_by_mcp_under_its_own_policy(start):
     code = "import socket\nsocket.socket(socket.AF_INET)"
     answer = tool(ann, begin(ann), "python", session=session, code=code)
     assert answer["isError"] and "Error" in str(answer["content"]), answer
+    control = tool(ann, begin(ann), "python", session=ann.session(), code=code + " and 1")
+    assert not control["isError"], control
 
 
 def test_calls_without_a_connection_or_a_name_do_not_use_up_the_sessions(start):
