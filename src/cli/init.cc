@@ -88,7 +88,7 @@ std::string example(const Key& key) {
 
 // The default where there is one that can be written down.
 std::string example(const SessionKey& key) {
-  const std::string usual = default_text(key);
+  std::string usual = default_text(key);
   if (!usual.empty()) return usual;
   return key.kind == Kind::path ? "\"./folder\"" : "4096";
 }

@@ -108,7 +108,7 @@ class Reader {
 
   Status take(const YAML::Node& key, const YAML::Node& value) {
     if (!key.IsScalar()) return fail("permission: the name of a tool must be a word");
-    const std::string given = key.Scalar();
+    const std::string& given = key.Scalar();
     const std::string tool = our_name(given);
     std::vector<PermissionRule> rules;
     if (value.IsScalar()) {

@@ -11,8 +11,6 @@
 namespace belljar::server {
 namespace {
 
-namespace json = boost::json;
-
 constexpr std::string_view kWhichTokens =
     "`belljar serve` says at its start which file the tokens are in; the last word of a line is "
     "one, and SIGHUP makes it read the file again";

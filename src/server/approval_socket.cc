@@ -137,7 +137,7 @@ class ApprovalSocket::Client : public std::enable_shared_from_this<Client> {
   void hang_up() {
     closed_ = true;
     boost::system::error_code ignored;
-    socket_.close(ignored);
+    (void)socket_.close(ignored);
     news_.raise();
   }
 
@@ -159,11 +159,11 @@ Result<std::unique_ptr<ApprovalSocket>> ApprovalSocket::listen(Loop& loop, Appro
   boost::system::error_code error;
   made->listening_ = std::make_shared<Local::acceptor>(loop);
   Local::acceptor& acceptor = *made->listening_;
-  acceptor.open(Local(), error);
+  (void)acceptor.open(Local(), error);
   const mode_t before = ::umask(0177);
-  if (!error) acceptor.bind(Local::endpoint(made->path_), error);
+  if (!error) (void)acceptor.bind(Local::endpoint(made->path_), error);
   ::umask(before);
-  if (!error) acceptor.listen(16, error);
+  if (!error) (void)acceptor.listen(16, error);
   if (error) return fail("listen on " + made->path_, error.value());
   begin(loop, accept(made->listening_, loop, approvals, made->end_));
   return made;
@@ -172,7 +172,7 @@ Result<std::unique_ptr<ApprovalSocket>> ApprovalSocket::listen(Loop& loop, Appro
 ApprovalSocket::~ApprovalSocket() {
   (void)::unlink(path_.c_str());
   boost::system::error_code ignored;
-  if (listening_ != nullptr) listening_->close(ignored);
+  if (listening_ != nullptr) (void)listening_->close(ignored);
   end_->ask();
 }
 

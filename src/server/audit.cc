@@ -69,13 +69,13 @@ constexpr Rule kRules[] = {
 };
 
 const std::vector<std::pair<std::unique_ptr<RE2>, std::string>>& rules() {
-  static const auto kCompiled = [] {
+  static const auto compiled = [] {
     std::vector<std::pair<std::unique_ptr<RE2>, std::string>> all;
     for (const Rule& rule : kRules)
       all.emplace_back(std::make_unique<RE2>(rule.pattern, RE2::Quiet), rule.instead);
     return all;
   }();
-  return kCompiled;
+  return compiled;
 }
 
 std::string now() {
@@ -129,9 +129,10 @@ json::value Mask::masked(const json::value& value, int depth, std::size_t& room)
   if (depth > kMaxDepth || room == 0) return "…";
   // Masked before it is cut, or half a secret would stand at the end.
   if (const json::string* one = value.if_string()) {
-    std::string shown = shortened(text(std::string(one->subview(0, kMaxText * 8))), one->size());
+    const std::string shown =
+        shortened(text(std::string(one->subview(0, kMaxText * 8))), one->size());
     room -= std::min(room, shown.size());
-    return json::value(std::move(shown));
+    return json::value(shown);
   }
   if (const json::array* list = value.if_array()) {
     json::array copy;

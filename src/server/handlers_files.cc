@@ -12,8 +12,6 @@
 namespace belljar::server {
 namespace {
 
-namespace json = boost::json;
-
 Fault fault_of(tools::Kind kind) {
   switch (kind) {
     case tools::Kind::not_found:
@@ -26,9 +24,8 @@ Fault fault_of(tools::Kind kind) {
     case tools::Kind::too_large:
       return kTooLarge;
     case tools::Kind::changed:
+    case tools::Kind::failed:  // a folder that is not empty, a full disk
       return kConflict;
-    case tools::Kind::failed:
-      return kConflict;  // a folder that is not empty, a full disk
     default:
       return kBadRequest;
   }

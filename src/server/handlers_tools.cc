@@ -28,9 +28,9 @@ std::string which_tool(std::string_view wrong) {
 
 // ---- dispatch -----------------------------------------------------------------
 
-Response content(std::string text) {
+Response content(const std::string& text) {
   json::object answer;
-  answer["content"] = std::move(text);
+  answer["content"] = text;
   return answer_json(answer);
 }
 
@@ -227,7 +227,7 @@ Async<Response> dispatch(App& app, Request request) {
   if (!entry) co_return content("error: this session cannot be used now");
   const std::string session = (*entry)->id;
   Dispatched asked = read_dispatch(request.body);
-  if (!asked.wrong.empty()) co_return content(std::move(asked.wrong));
+  if (!asked.wrong.empty()) co_return content(asked.wrong);
   std::shared_ptr<Continuations::Job> job;
   // Who uses what another shares does not act in that other's name on anything else.
   if (asked.tool.starts_with("session_") && (*entry)->owner != principal_of(request).name)

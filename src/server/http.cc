@@ -257,7 +257,7 @@ Async<void> HttpServer::State::Connection::serve(std::shared_ptr<Connection> sel
     if (!self->keeps_alive || self->server->draining) goes_on = false;
   }
   error_code ignored;  // the other side may have gone
-  self->socket.shutdown(asio::socket_base::shutdown_both, ignored);
+  (void)self->socket.shutdown(asio::socket_base::shutdown_both, ignored);
 }
 
 // ---- answers ------------------------------------------------------------------
@@ -437,7 +437,7 @@ void HttpServer::drain() {
   state_->draining = true;
   for (const std::shared_ptr<Stream>& listener : state_->listeners) {
     error_code ignored;  // it is being thrown away
-    listener->close(ignored);
+    (void)listener->close(ignored);
   }
   state_->listeners.clear();
   for (State::Connection* connection : state_->idle) connection->close();

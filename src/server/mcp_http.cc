@@ -25,7 +25,7 @@ class McpHttp::Once {
 
   void run(std::string principal, McpRequest message) {
     peer_ = McpPeer::make(owner_.service_, std::move(principal),
-                          [this](McpConnection::Send said) { send(said); });
+                          [this](const McpConnection::Send& said) { send(said); });
     peer_->require_stateless();
     hearing_ = std::make_unique<Cancel::Hearing>(answer_.gone, [this] { leave(); });
     peer_->receive(std::move(message));

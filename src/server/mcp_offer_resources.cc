@@ -97,7 +97,8 @@ json::object contents(json::object one) {
   return result;
 }
 
-json::object file_contents(const std::string& uri, const std::string& path, std::string bytes) {
+json::object file_contents(const std::string& uri, const std::string& path,
+                           const std::string& bytes) {
   json::object one{{"uri", uri}};
   const bool text = is_utf8(bytes) && bytes.find('\0') == bytes.npos;
   one["mimeType"] = mime_of(path, text);

@@ -134,7 +134,7 @@ class McpPeer : public std::enable_shared_from_this<McpPeer> {
   friend class McpService;
   McpPeer(McpService& service, std::string principal, Out out);
   void take(std::vector<McpConnection::Step> steps);
-  static Async<void> work(std::shared_ptr<McpPeer> self, McpConnection::Begin begin,
+  static Async<void> work(std::shared_ptr<McpPeer> self, McpConnection::Begin asked,
                           std::shared_ptr<Cancel> cancel);
   void send(std::optional<McpConnection::Send> message);
 

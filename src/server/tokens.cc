@@ -168,7 +168,7 @@ bool Tokens::may(const std::string& name, Right right) const {
 }
 
 Result<std::string> Tokens::add_dispatch(const std::string& owner, const std::string& session) {
-  const std::string token = TRY(make_token());
+  std::string token = TRY(make_token());
   // One address at a time for each: a new one ends the old.
   std::erase_if(dispatch_, [&](const Entry& entry) {
     return entry.principal.session == session && entry.principal.name == owner;
