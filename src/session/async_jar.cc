@@ -118,7 +118,7 @@ Async<Result<std::shared_ptr<Process>>> AsyncJar::fork(std::shared_ptr<Warm> war
     look.expires_after(kJoinLook);
     look.async_wait([news](boost::system::error_code cancelled) {
       boost::system::error_code ignored;  // who waits for it is told in any case
-      if (!cancelled) news->cancel(ignored);
+      if (!cancelled) (void)news->cancel(ignored);
     });
     const bool waited = co_await readable(*news);
     if (waited) continue;
@@ -293,8 +293,8 @@ void AsyncJar::end_for(std::optional<Reason> reason) {
     });
   }
   boost::system::error_code ignored;  // closing cannot fail in a way that matters
-  control_.close(ignored);
-  pidfd_.close(ignored);
+  (void)control_.close(ignored);
+  (void)pidfd_.close(ignored);
   tick_.cancel();
   for (auto& [id, process] : std::exchange(processes_, {})) {
     if (!process->ended()) process->status = SIGKILL;

@@ -124,9 +124,9 @@ Result<std::shared_ptr<Session>> Engine::make_session(const std::string& id, Pol
 }
 
 Result<std::string> Engine::open(const std::string& id, std::optional<Policy> policy) {
-  const std::string name = id.empty() ? TRY(random_id()) : id;
+  std::string name = id.empty() ? TRY(random_id()) : id;
   if (sessions_.contains(name)) return fail("there is a session " + name + " already");
-  TRY(make_session(name, policy.value_or(policy_)));
+  TRY(make_session(name, std::move(policy).value_or(policy_)));
   return name;
 }
 

@@ -96,6 +96,8 @@ class Walk {
       : snapshot_(snapshot), sight_(sight), names_left_(most) {}
 
   void add_folder(const Dir& dir, const std::string& prefix, int depth) {
+    const int dir_fd = ::dirfd(dir.get());
+    if (dir_fd < 0) return;
     while (const dirent* entry = ::readdir(dir.get())) {
       const std::string name = entry->d_name;
       if (name == "." || name == "..") continue;
@@ -104,19 +106,19 @@ class Walk {
         return;
       }
       --names_left_;
-      if (!is_skipped(name)) add(dir, prefix + name, entry->d_name, depth);
+      if (!is_skipped(name)) add(dir_fd, prefix + name, entry->d_name, depth);
     }
   }
 
  private:
-  void add(const Dir& dir, const std::string& path, const char* name, int depth) {
+  void add(int dir_fd, const std::string& path, const char* name, int depth) {
     // A longer one could not be opened either.
     if (path.size() >= PATH_MAX) {
       snapshot_.more = true;
       return;
     }
     struct stat st{};
-    if (::fstatat(::dirfd(dir.get()), name, &st, AT_SYMLINK_NOFOLLOW) < 0) return;
+    if (::fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) return;
     if (!sight_.shows(path, st)) return;
     if (S_ISREG(st.st_mode)) add_file(path, version_of(st));
     if (!S_ISDIR(st.st_mode)) return;
@@ -124,9 +126,10 @@ class Walk {
       snapshot_.more = true;
       return;
     }
-    const Dir inner = open_dir(::dirfd(dir.get()), name);
-    if (!inner || ::fstat(::dirfd(inner.get()), &st) < 0 || !sight_.shows(path, st) ||
-        !sight_.may_read(::dirfd(inner.get()), st) || !sight_.may_enter(::dirfd(inner.get()), st))
+    const Dir inner = open_dir(dir_fd, name);
+    const int inner_fd = inner ? ::dirfd(inner.get()) : -1;
+    if (inner_fd < 0 || ::fstat(inner_fd, &st) < 0 || !sight_.shows(path, st) ||
+        !sight_.may_read(inner_fd, st) || !sight_.may_enter(inner_fd, st))
       return;
     add_folder(inner, path + "/", depth + 1);
   }

@@ -69,7 +69,7 @@ TEST_F(Files, with_a_forged_time_are_found) {
 TEST_F(Files, come_with_their_content_as_text_or_bytes) {
   const Snapshot before = now();
   write("a.json", "{}");
-  write("b.png", "\xff\x00\x01");
+  write("b.png", std::string("\xff\x00\x01", 3));
   const std::vector<SessionFile> files =
       changed_files(workdir_.get(), sight_, before, now(), {}, limits_).files;
   ASSERT_EQ(files.size(), 2U);
@@ -137,7 +137,7 @@ Fd make_deep_folder(int at_fd, int depth) {
   const std::string name(NAME_MAX, 'd');
   Fd at(::fcntl(at_fd, F_DUPFD_CLOEXEC, 0));
   for (int i = 0; i < depth; ++i) {
-    if (::mkdirat(at.get(), name.c_str(), 0700) < 0) return {};
+    if (!at || ::mkdirat(at.get(), name.c_str(), 0700) < 0) return {};
     at = Fd(::openat(at.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   }
   return at;
@@ -145,6 +145,7 @@ Fd make_deep_folder(int at_fd, int depth) {
 
 TEST_F(Files, with_long_names_cost_no_more_memory_than_others) {
   const Fd deep = make_deep_folder(workdir_.get(), 12);
+  ASSERT_TRUE(deep);
   constexpr int kFiles = 2'000;
   for (int i = 0; i < kFiles; ++i) {
     const std::string name = std::string(200, 'f') + std::to_string(i);
@@ -160,6 +161,7 @@ TEST_F(Files, with_long_names_cost_no_more_memory_than_others) {
 
 TEST_F(Files, whose_path_is_too_long_are_said_to_be_more) {
   const Fd deep = make_deep_folder(workdir_.get(), 16);
+  ASSERT_TRUE(deep);
   ASSERT_EQ(::mknodat(deep.get(), "file", S_IFREG | 0600, 0), 0);
   write("seen", "1");
   const Snapshot snapshot = now();

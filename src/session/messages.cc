@@ -103,9 +103,9 @@ bool has_too_many_parts(std::string_view json) {
   return false;
 }
 
-std::optional<Message> parse_message(std::string_view text_of_message) {
+std::optional<Message> parse_message(std::string_view payload) {
   boost::system::error_code error;
-  const json::value value = json::parse(text_of_message, error);
+  const json::value value = json::parse(payload, error);
   const json::object* object = error ? nullptr : value.if_object();
   if (object == nullptr) return std::nullopt;
   const std::string op = text(*object, "op");

@@ -37,7 +37,7 @@ using Message = std::variant<Ready, Display, Done>;
 bool has_too_many_parts(std::string_view json);
 
 // nullopt: it is none.
-std::optional<Message> parse_message(std::string_view json);
+std::optional<Message> parse_message(std::string_view payload);
 
 // `display`: the text of worker_display.py, where the worker does not have it yet.
 std::string setup_request(std::size_t max_frame, std::string_view display);

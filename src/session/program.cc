@@ -135,7 +135,7 @@ Status Program::close_input() {
 
 void Program::end_of_input() {
   boost::system::error_code ignored;  // the pipe is gone either way
-  input_.close(ignored);
+  (void)input_.close(ignored);
 }
 
 Status Program::resize(std::uint16_t rows, std::uint16_t columns) {

@@ -72,8 +72,8 @@ std::size_t size_of(const Display& display) {
   std::size_t size = 0;
   // Many empty ones are no small thing either.
   for (const auto& [mime, value] : display.data)
-    size += sizeof mime * 2 + mime.size() + value.size();
-  for (const std::string& frame : display.video_frames) size += sizeof frame + frame.size();
+    size += 2 * sizeof(std::string) + mime.size() + value.size();
+  for (const std::string& frame : display.video_frames) size += sizeof(std::string) + frame.size();
   return size;
 }
 
@@ -191,7 +191,7 @@ Async<void> PythonWorker::write(std::shared_ptr<PythonWorker> self) {
   }
 }
 
-void PythonWorker::send(std::string bytes) { outbox_.append(std::move(bytes)); }
+void PythonWorker::send(std::string_view bytes) { outbox_.append(bytes); }
 
 void PythonWorker::take(std::string_view bytes) {
   const Status fed = frames_.feed(bytes);
@@ -241,14 +241,14 @@ void PythonWorker::kill() {
   broken_ = true;
   jar_->signal(*process_, SIGKILL);
   boost::system::error_code ignored;  // closing cannot fail in a way that matters
-  control_.close(ignored);
+  (void)control_.close(ignored);
   process_->changed.raise();
 }
 
 void PythonWorker::retire() {
   jar_->kill_only(*process_);
   boost::system::error_code ignored;  // closing cannot fail in a way that matters
-  control_.close(ignored);
+  (void)control_.close(ignored);
   broken_ = true;
 }
 

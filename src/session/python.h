@@ -58,7 +58,7 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
   static Async<void> write(std::shared_ptr<PythonWorker> self);
   Async<Status> get_ready(Patience patience);
   Async<void> await_own_end();
-  void send(std::string bytes);
+  void send(std::string_view bytes);
   void take(std::string_view bytes);
   void take(Message message);
   void take(Display display);

@@ -181,7 +181,8 @@ Async<void> ShellWorker::read(std::shared_ptr<ShellWorker> self) {
     if (n < 0 && errno == EAGAIN) continue;
     if (n <= 0) break;
     self->inbox_.append(chunk, static_cast<std::size_t>(n));
-    for (std::size_t end; (end = self->inbox_.find('\0')) != std::string::npos;) {
+    for (std::size_t end = self->inbox_.find('\0'); end != std::string::npos;
+         end = self->inbox_.find('\0')) {
       self->take(std::string_view(self->inbox_).substr(0, end));
       self->inbox_.erase(0, end + 1);
     }
@@ -242,8 +243,9 @@ void ShellWorker::ask_again() {
 void ShellWorker::take(std::string_view answer) {
   std::uint64_t id = 0;
   int status = 0;
-  const char* end = answer.data() + answer.size();
-  const auto [after_id, no_id] = std::from_chars(answer.data(), end, id);
+  const char* begin = answer.data();
+  const char* end = begin + answer.size();
+  const auto [after_id, no_id] = std::from_chars(begin, end, id);
   if (no_id != std::errc() || id != last_id_ || status_ || after_id == end) return;
   const auto [after_status, no_status] = std::from_chars(after_id + 1, end, status);
   if (no_status != std::errc() || after_status == end) return;
@@ -263,8 +265,8 @@ void ShellWorker::kill() {
   broken_ = true;
   jar_->signal(*process_, SIGKILL);
   boost::system::error_code ignored;  // closing cannot fail in a way that matters
-  commands_.close(ignored);
-  answers_.close(ignored);
+  (void)commands_.close(ignored);
+  (void)answers_.close(ignored);
   process_->changed.raise();
 }
 
@@ -324,7 +326,7 @@ Async<ShellResult> ShellWorker::run(const ShellCall& call, milliseconds timeout,
       listener->hear(stream, bytes);
     };
   capture_->begin_call(std::min(call.max_output.value_or(settings.max_output), settings.max_output),
-                       std::move(on_output));
+                       on_output);
   const Stopped stopped = co_await run_commands(call, result, began + timeout, settings.grace);
   if (stopped.why != Stop::none && alive()) co_await settle();
   if (!alive()) {
