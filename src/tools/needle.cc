@@ -20,9 +20,13 @@ std::size_t rarity(char byte) {
   return at == kFrequent.npos ? kFrequent.size() : at;
 }
 
-bool is_special(char c) {
-  return std::string_view("\\.+*?()|[]{}^$").find(c) != std::string_view::npos;
-}
+bool is_one_of(std::string_view set, char c) { return set.find(c) != set.npos; }
+
+bool is_special(char c) { return is_one_of("\\.+*?()|[]{}^$", c); }
+
+// After a backslash: what means itself, and what stands for others, or for a place.
+bool is_escaped_literal(char c) { return is_special(c) || is_one_of("/-\"", c); }
+bool is_escaped_class(char c) { return is_one_of("wWdDsSbB", c); }
 
 // The end of the group or class that begins at `at`; npos if it is not plain to see.
 std::size_t end_of_group(std::string_view pattern, std::size_t at) {
@@ -55,10 +59,38 @@ std::size_t end_of_class(std::string_view pattern, std::size_t at) {
   return pattern.npos;
 }
 
+// The same of whatever begins at `at`, which may be a single character.
+std::size_t end_of_piece(std::string_view pattern, std::size_t at) {
+  const std::string_view rest = pattern.substr(at);
+  switch (rest.front()) {
+    case '|':
+      return pattern.npos;
+    case '(':
+      // Flags may change what the rest means.
+      if (rest.starts_with("(?") && !rest.starts_with("(?:")) return pattern.npos;
+      return end_of_group(pattern, at);
+    case '[':
+      return end_of_class(pattern, at);
+    case '{':
+      return pattern.find('}', at);
+    case '\\':  // \Q, \x, \p …: who knows
+      if (rest.size() < 2) return pattern.npos;
+      return is_escaped_literal(rest[1]) || is_escaped_class(rest[1]) ? at + 1 : pattern.npos;
+    default:
+      return at;
+  }
+}
+
+void drop_last_character(std::string& text) {
+  while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.pop_back();
+  if (!text.empty()) text.pop_back();
+}
+
 }  // namespace
 
-// At the top level, one thing after another: literal characters add to a run, everything else
-// ends it, and `?`, `*` and `{` take the character before them out of it.
+// At the top level, one piece after another: literal characters add to a run, everything else
+// ends it, and `?`, `*` and `{` take the character before them out of it. (Before a `+` it is
+// there once, and then who knows.)
 std::string required_text(std::string_view pattern) {
   std::string best;
   std::string run;
@@ -66,46 +98,16 @@ std::string required_text(std::string_view pattern) {
     if (run.size() > best.size()) best = run;
     run.clear();
   };
-  auto drop_last = [&] {
-    while (!run.empty() && (static_cast<unsigned char>(run.back()) & 0xc0) == 0x80) run.pop_back();
-    if (!run.empty()) run.pop_back();
-    end_run();
-  };
   for (std::size_t i = 0; i < pattern.size(); ++i) {
-    const char c = pattern[i];
-    if (c == '|') return {};
-    if (c == '(') {
-      end_run();
-      // Flags may change what the rest means.
-      if (pattern.substr(i).starts_with("(?") && !pattern.substr(i).starts_with("(?:")) return {};
-      i = end_of_group(pattern, i);
-      if (i == pattern.npos) return {};
-    } else if (c == '[') {
-      end_run();
-      i = end_of_class(pattern, i);
-      if (i == pattern.npos) return {};
-    } else if (c == '*' || c == '?' || c == '{') {
-      drop_last();
-      if (c == '{') {
-        i = pattern.find('}', i);
-        if (i == pattern.npos) return {};
-      }
-    } else if (c == '+') {
-      end_run();  // the character is there once, then who knows
-    } else if (c == '\\') {
-      if (++i == pattern.size()) return {};
-      if (is_special(pattern[i]) || pattern[i] == '/' || pattern[i] == '-' || pattern[i] == '"') {
-        run.push_back(pattern[i]);
-      } else if (std::string_view("wWdDsSbB").find(pattern[i]) != std::string_view::npos) {
-        end_run();
-      } else {
-        return {};  // \Q, \x, \p …
-      }
-    } else if (is_special(c)) {
-      end_run();
-    } else {
-      run.push_back(c);
+    const char first = pattern[i];
+    i = end_of_piece(pattern, i);
+    if (i == pattern.npos) return {};
+    if (first == '\\' ? is_escaped_literal(pattern[i]) : !is_special(first)) {
+      run.push_back(pattern[i]);
+      continue;
     }
+    if (is_one_of("?*{", first)) drop_last_character(run);
+    end_run();
   }
   end_run();
   return best;
