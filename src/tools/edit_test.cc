@@ -9,7 +9,8 @@
 namespace belljar::tools {
 namespace {
 
-namespace fs = std::filesystem;
+using belljar::testing::mode_of;
+using belljar::testing::set_mode;
 
 class EditTest : public ::testing::Test {
  protected:
@@ -89,9 +90,9 @@ TEST_F(EditTest, line_ends_stay_as_they_are) {
 
 TEST_F(EditTest, mode_is_kept) {
   folders_.inside.write("file", "a");
-  fs::permissions(folders_ / "file", fs::perms(0755));
+  set_mode(folders_ / "file", 0755);
   EXPECT_EQ(edited("a", "a", "b"), "b");
-  EXPECT_EQ(fs::status(folders_ / "file").permissions(), fs::perms(0755));
+  EXPECT_EQ(mode_of(folders_ / "file"), mode_t{0755});
 }
 
 TEST_F(EditTest, calls_that_make_no_sense_are_refused) {

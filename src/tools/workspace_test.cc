@@ -14,6 +14,7 @@ namespace belljar::tools {
 namespace {
 
 namespace fs = std::filesystem;
+using belljar::testing::set_mode;
 
 class WorkspaceTest : public ::testing::Test {
  protected:
@@ -225,10 +226,10 @@ TEST_F(WorkspaceTest, root_reads_as_others_what_the_guest_sees_as_others) {
   folders_.inside.write("everybodys", "y");
   folders_.folder("closed");
   folders_.inside.write("closed/file", "z");
-  fs::permissions(folders_.inside.path(), fs::perms(0755));
-  fs::permissions(folders_ / "mine", fs::perms(0640));
-  fs::permissions(folders_ / "everybodys", fs::perms(0644));
-  fs::permissions(folders_ / "closed", fs::perms(0700));
+  set_mode(folders_.inside.path(), 0755);
+  set_mode(folders_ / "mine", 0640);
+  set_mode(folders_ / "everybodys", 0644);
+  set_mode(folders_ / "closed", 0700);
   const Workspace workspace = *Workspace::open(
       {{.inside = "/w", .outside = folders_.inside.path(), .rights = Rights::everybodys}}, "/w");
   EXPECT_EQ(get(workspace, "everybodys"), "y");
@@ -246,7 +247,7 @@ TEST_F(WorkspaceTest, root_uses_a_folder_with_the_rights_of_its_owner) {
     auto own = [&](const std::string& name, uid_t uid, unsigned mode) {
       const std::string path = folder.path() + "/" + name;
       ASSERT_EQ(::chown(path.c_str(), uid, uid), 0);
-      fs::permissions(path, fs::perms(mode));
+      set_mode(path, mode);
     };
     fs::create_directory(folder.path() + "/closed");
     fs::create_directory(folder.path() + "/open");
@@ -319,10 +320,10 @@ TEST_F(WorkspaceTest, a_refusal_says_whether_the_shell_could_do_it) {
   for (const char* path : {"/root/x", "/tmpfile"})
     EXPECT_NE(message(path).find("the shell does not see it either"), std::string::npos)
         << message(path);
-  fs::permissions(folders_.outside.path() + "/secret", fs::perms(0000));
+  set_mode(folders_.outside.path() + "/secret", 0000);
   folders_.inside.write("mine", "x");
-  fs::permissions(folders_ / "mine", fs::perms(0000));
-  fs::permissions(folders_.outside.path(), fs::perms(0755));
+  set_mode(folders_ / "mine", 0000);
+  set_mode(folders_.outside.path(), 0755);
   EXPECT_NE(message("/etc/secret").find("with the shell neither"), std::string::npos)
       << message("/etc/secret");
   if (::geteuid() == 0) return;  // who is let in everywhere

@@ -12,10 +12,12 @@ namespace belljar::tools {
 namespace {
 
 namespace fs = std::filesystem;
+using belljar::testing::mode_of;
+using belljar::testing::set_mode;
 
 class WriteTest : public ::testing::Test {
  protected:
-  void SetUp() override { fs::permissions(folders_.inside.path(), fs::perms(0755)); }
+  void SetUp() override { set_mode(folders_.inside.path(), 0755); }
   WriteResult put(const std::string& path, const std::string& content) const {
     Result<WriteResult> result = write(folders_.open(), {.path = path, .content = content});
     EXPECT_TRUE(result) << result.error().message();
@@ -28,11 +30,7 @@ class WriteTest : public ::testing::Test {
     return result.error().kind;
   }
   Kind fails(const std::string& path) const { return fails(folders_.open(), path); }
-  mode_t mode(const std::string& name) const {
-    struct stat st{};
-    EXPECT_EQ(::stat((folders_ / name).c_str(), &st), 0);
-    return st.st_mode & 07777;
-  }
+  mode_t mode(const std::string& name) const { return mode_of(folders_ / name); }
   std::vector<std::string> names() const {
     std::vector<std::string> found;
     for (const auto& entry : fs::recursive_directory_iterator(folders_.inside.path()))
@@ -54,7 +52,7 @@ TEST_F(WriteTest, makes_a_file_and_its_folders) {
 
 TEST_F(WriteTest, replaces_a_file_and_keeps_its_mode) {
   put("run.sh", "one");
-  fs::permissions(folders_ / "run.sh", fs::perms(0751));
+  set_mode(folders_ / "run.sh", 0751);
   EXPECT_FALSE(put("run.sh", "two").created);
   EXPECT_EQ(folders_.inside.read("run.sh"), "two");
   EXPECT_EQ(mode("run.sh"), mode_t{0751});
@@ -63,7 +61,7 @@ TEST_F(WriteTest, replaces_a_file_and_keeps_its_mode) {
 
 TEST_F(WriteTest, set_id_bits_do_not_pass_to_the_new_content) {
   put("file", "one");
-  fs::permissions(folders_ / "file", fs::perms(06755));
+  set_mode(folders_ / "file", 06755);
   put("file", "two");
   EXPECT_EQ(mode("file"), mode_t{0755});
 }
@@ -72,11 +70,11 @@ TEST_F(WriteTest, new_files_are_open_to_whom_their_folder_is) {
   put("sub/file", "x");
   EXPECT_EQ(mode("sub"), mode_t{0755});
   EXPECT_EQ(mode("sub/file"), mode_t{0644});
-  fs::permissions(folders_.inside.path(), fs::perms(0700));
+  set_mode(folders_.inside.path(), 0700);
   put("private/file", "x");
   EXPECT_EQ(mode("private"), mode_t{0700});
   EXPECT_EQ(mode("private/file"), mode_t{0600});
-  fs::permissions(folders_.inside.path(), fs::perms(01777));
+  set_mode(folders_.inside.path(), 01777);
   put("shared", "x");
   EXPECT_EQ(mode("shared"), mode_t{0664});
 }

@@ -1,12 +1,24 @@
 // Two folders and a workspace on one of them: what the file tools may reach, and what not.
 #pragma once
 
+#include <sys/stat.h>
+
+#include <cerrno>
 #include <filesystem>
+#include <system_error>
 
 #include "support/folder.h"
 #include "tools/workspace.h"
 
 namespace belljar::testing {
+
+inline void set_mode(const std::filesystem::path& path, mode_t mode) {
+  if (::chmod(path.c_str(), mode) < 0)
+    throw std::system_error(errno, std::generic_category(), path.string());
+}
+inline mode_t mode_of(const std::filesystem::path& path) {
+  return static_cast<mode_t>(std::filesystem::status(path).permissions());
+}
 
 class WorkspaceFolders {
  public:
