@@ -95,10 +95,10 @@ Status check_names(const json::object& properties, const json::object& object,
 
 Status check_object(const json::object& schema, const json::object& object,
                     const std::string& where) {
-  static const json::object kNone;
+  static const json::object none;
   const std::string prefix = where.empty() ? "" : where + ".";
   const json::value* known = schema.if_contains("properties");
-  const json::object& properties = known != nullptr ? known->as_object() : kNone;
+  const json::object& properties = known != nullptr ? known->as_object() : none;
   const json::value* others = schema.if_contains("additionalProperties");
   if (others != nullptr && others->is_bool() && !others->get_bool())
     TRY(check_names(properties, object, prefix));

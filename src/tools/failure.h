@@ -34,7 +34,8 @@ std::string_view name(Kind kind);
 
 struct Failure : Error {
   Failure(Kind its_kind, Error error) : Error(std::move(error)), kind(its_kind) {}
-  Failure(Error error) : Error(std::move(error)) {}  // of those below: a system call
+  // Of the folders below, a system call's: TRY passes it on as it is.
+  explicit(false) Failure(Error error) : Error(std::move(error)) {}
 
   Kind kind = Kind::failed;
   bool operator==(const Failure&) const = default;

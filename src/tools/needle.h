@@ -22,6 +22,8 @@ enum class Case : std::uint8_t { matters, ignored };
 class Needle {
  public:
   static Result<Needle> compile(const std::string& pattern, Case letters = Case::matters);
+  Needle(const Needle&) = delete;
+  Needle& operator=(const Needle&) = delete;
   Needle(Needle&&) noexcept;
   Needle& operator=(Needle&&) noexcept;
   ~Needle();

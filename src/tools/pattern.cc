@@ -33,7 +33,7 @@ struct Class {
 };
 
 const std::array<Class, 12>& classes() {
-  static const std::array<Class, 12> kClasses = {{
+  static const std::array<Class, 12> all = {{
       {"alpha", {{'a', 'z'}, {'A', 'Z'}}},
       {"digit", {{'0', '9'}}},
       {"alnum", {{'a', 'z'}, {'A', 'Z'}, {'0', '9'}}},
@@ -47,7 +47,7 @@ const std::array<Class, 12>& classes() {
       {"print", {{' ', '~'}}},
       {"graph", {{'!', '~'}}},
   }};
-  return kClasses;
+  return all;
 }
 
 std::unexpected<Failure> bad(std::string what, std::string_view text) {
@@ -102,7 +102,8 @@ Result<Pattern::Part> Pattern::parse_part(std::string_view text) {
     } else if (text[i] == '[') {
       i = TRY(parse_set(text, i, part));
     } else {
-      if (text[i] == '\\' && ++i == text.size()) return bad("a backslash at the end", text);
+      if (text[i] == '\\') ++i;
+      if (i == text.size()) return bad("a backslash at the end", text);
       const Character c = character_at(text, i);
       part.tokens.push_back({.type = Token::Type::character, .character = c.code});
       part.text.append(text.substr(i, c.size));

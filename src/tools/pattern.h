@@ -37,7 +37,7 @@ class Pattern {
   // One character of a part, or what stands for some.
   struct Token {
     enum class Type : std::uint8_t { character, any, star, set };
-    Type type;
+    Type type = Type::character;
     char32_t character = 0;
     std::size_t set = 0;
   };

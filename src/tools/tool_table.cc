@@ -56,16 +56,16 @@ constexpr std::string_view kProcessWrite =
 constexpr std::string_view kProcessSignal =
     "Sends a signal to a process and all that it started: INT asks it to stop, KILL makes it.";
 
-enum Traits : unsigned { kNothing = 0, kReadOnly = 1, kDestructive = 2, kRunsCode = 4 };
+enum Traits : unsigned { nothing = 0, read_only = 1, destructive = 2, runs_code = 4 };
 
 Tool make(std::string_view name, std::string_view title, std::string_view about, unsigned traits) {
   schemas::Schemas its = schemas::of(name);
   return {.name = name,
           .title = title,
           .about = about,
-          .read_only = (traits & kReadOnly) != 0,
-          .destructive = (traits & kDestructive) != 0,
-          .runs_code = (traits & kRunsCode) != 0,
+          .read_only = (traits & read_only) != 0,
+          .destructive = (traits & destructive) != 0,
+          .runs_code = (traits & runs_code) != 0,
           .input_schema = std::move(its.input),
           .output_schema = std::move(its.output)};
 }
@@ -111,24 +111,24 @@ bool takes_a_path(const Tool& tool) {
 }  // namespace
 
 const std::vector<Tool>& all_tools() {
-  static const std::vector<Tool> kTools = {
-      make("python", "Run Python", kPython, kDestructive | kRunsCode),
-      make("shell", "Run shell commands", kShell, kDestructive | kRunsCode),
-      make("read", "Read a file", kRead, kReadOnly),
-      make("write", "Write a file", kWrite, kDestructive),
-      make("edit", "Edit a file", kEdit, kDestructive),
-      make("glob", "Find files by name", kGlob, kReadOnly),
-      make("grep", "Search in files", kGrep, kReadOnly),
-      make("session_list", "List sessions", kSessionList, kReadOnly),
-      make("session_close", "End a session", kSessionClose, kDestructive),
-      make("session_reset", "Restart Python", kSessionReset, kDestructive),
-      make("process_start", "Start a process", kProcessStart, kDestructive | kRunsCode),
+  static const std::vector<Tool> all = {
+      make("python", "Run Python", kPython, destructive | runs_code),
+      make("shell", "Run shell commands", kShell, destructive | runs_code),
+      make("read", "Read a file", kRead, read_only),
+      make("write", "Write a file", kWrite, destructive),
+      make("edit", "Edit a file", kEdit, destructive),
+      make("glob", "Find files by name", kGlob, read_only),
+      make("grep", "Search in files", kGrep, read_only),
+      make("session_list", "List sessions", kSessionList, read_only),
+      make("session_close", "End a session", kSessionClose, destructive),
+      make("session_reset", "Restart Python", kSessionReset, destructive),
+      make("process_start", "Start a process", kProcessStart, destructive | runs_code),
       // It takes the output away, so asking twice is not the same as asking once.
-      make("process_poll", "Look at a process", kProcessPoll, kNothing),
-      make("process_write", "Write to a process", kProcessWrite, kDestructive),
-      make("process_signal", "Signal a process", kProcessSignal, kDestructive),
+      make("process_poll", "Look at a process", kProcessPoll, nothing),
+      make("process_write", "Write to a process", kProcessWrite, destructive),
+      make("process_signal", "Signal a process", kProcessSignal, destructive),
   };
-  return kTools;
+  return all;
 }
 
 const Tool* find_tool(std::string_view name) {

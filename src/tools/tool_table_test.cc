@@ -43,13 +43,13 @@ TEST(ToolTable, has_every_tool_once_and_whole) {
 
 // Every keyword is one that check_value knows: a schema must not promise what nobody checks.
 void expect_known(const json::object& schema, const std::string& where) {
-  static const std::set<std::string_view> kKnown = {
+  static const std::set<std::string_view> known = {
       "type",      "description", "properties", "required", "additionalProperties",
       "items",     "enum",        "minimum",    "maximum",  "minLength",
       "maxLength", "minItems",    "maxItems",   "$schema"};
   EXPECT_TRUE(schema.contains("type")) << where;
   for (const json::key_value_pair& member : schema)
-    EXPECT_TRUE(kKnown.contains(std::string_view(member.key()))) << where << " " << member.key();
+    EXPECT_TRUE(known.contains(std::string_view(member.key()))) << where << " " << member.key();
   if (const json::value* properties = schema.if_contains("properties"))
     for (const json::key_value_pair& property : properties->as_object())
       expect_known(property.value().as_object(), where + "." + std::string(property.key()));

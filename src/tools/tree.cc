@@ -86,7 +86,7 @@ Result<bool> Tree::run() {
     folder->fd = open_again(base.self.get(), O_RDONLY | O_DIRECTORY);
     if (!folder->fd) return refuse_errno(what, errno);
     active_ = 1;  // nobody else is there yet
-    read_list(std::move(folder), 0);
+    read_list(folder, 0);
   }
   done();
   work(0);
@@ -167,10 +167,10 @@ void Tree::read_folder(const Work& work, std::size_t thread) {
     const HeldRoot* root = search_.workspace.root_of(st);
     if (root != nullptr && root->root.hidden) return;
   }
-  read_list(std::move(folder), thread);
+  read_list(folder, thread);
 }
 
-void Tree::read_list(std::shared_ptr<Folder> folder, std::size_t thread) {
+void Tree::read_list(const std::shared_ptr<Folder>& folder, std::size_t thread) {
   std::optional<Listing> listing = list(*folder);
   if (!listing) return;
   add_nested_roots(*folder, *listing);

@@ -83,7 +83,7 @@ class Tree {
   std::optional<Work> next();
   void done();
   void read_folder(const Work& work, std::size_t thread);
-  void read_list(std::shared_ptr<Folder> folder, std::size_t thread);
+  void read_list(const std::shared_ptr<Folder>& folder, std::size_t thread);
   std::optional<Listing> list(const Folder& folder);
   void add_nested_roots(const Folder& folder, Listing& listing) const;
   void visit_files(const Folder& folder, const std::vector<std::string>& files, std::size_t thread);

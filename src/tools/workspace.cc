@@ -46,8 +46,8 @@ Result<HeldRoot> hold(Root root) {
 
 }  // namespace
 
-Result<Workspace> Workspace::open(std::vector<Root> roots, std::string cwd_inside, PathRules rules,
-                                  Elsewhere elsewhere) {
+Result<Workspace> Workspace::open(std::vector<Root> roots, const std::string& cwd_inside,
+                                  PathRules rules, Elsewhere elsewhere) {
   if (!cwd_inside.starts_with('/'))
     return refuse(Kind::bad_argument, "the working folder must be an absolute path");
   std::vector<HeldRoot> held;

@@ -83,7 +83,7 @@ class Workspace {
  public:
   // Roots may lie in one another, inside: the longest that matches is meant. `cwd_inside` is
   // where relative paths begin.
-  static Result<Workspace> open(std::vector<Root> roots, std::string cwd_inside,
+  static Result<Workspace> open(std::vector<Root> roots, const std::string& cwd_inside,
                                 PathRules rules = {}, Elsewhere elsewhere = {});
 
   enum class Missing : std::uint8_t {
