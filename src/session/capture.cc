@@ -47,7 +47,7 @@ Capture::~Capture() {
   for (const auto& pipe : pipes_) {
     boost::system::error_code ignored;  // the pipe is gone either way
     pipe->listener = nullptr;
-    pipe->stream.close(ignored);
+    (void)pipe->stream.close(ignored);
     pipe->call_begins.raise();
   }
 }
@@ -59,7 +59,7 @@ bool Capture::read_once(Pipe& pipe, std::size_t at_most) {
   ssize_t n = retry([&] { return ::read(pipe.stream.native_handle(), chunk, size); });
   if (n <= 0) {
     boost::system::error_code ignored;
-    if (n == 0 || errno != EAGAIN) pipe.stream.close(ignored);
+    if (n == 0 || errno != EAGAIN) (void)pipe.stream.close(ignored);
     return false;
   }
   const std::string_view bytes(chunk, static_cast<std::size_t>(n));
