@@ -53,11 +53,11 @@ class Judge {
     if (plan_.landlock->abi < 3)
       lose(Promise::files, true, "Landlock before ABI 3 does not stop a file from being emptied",
            kGetNamespaces);
-    lose(Promise::files, false,
-         "Landlock stops neither stat, nor changes of mode, owner, times and attributes outside, "
-         "nor "
-         "calls to Unix sockets there",
-         kGetNamespaces);
+    lose(
+        Promise::files, false,
+        "Landlock stops neither stat, nor changes of mode, owner, times and attributes outside, "
+        "nor calls to Unix sockets there, nor the use of a device file in a folder that is granted",
+        kGetNamespaces);
     if (!plan_.outside_proc && !plan_.layout.whole_root)
       plan_.warnings.emplace_back(
           "without mounts of its own the guest has no /proc and no shared memory");
@@ -165,16 +165,27 @@ class Judge {
     layers.emplace_back("rlimits");
     if (plan_.watchdog) layers.emplace_back("watchdog");
     const bool summed = plan_.cgroup || plan_.watchdog || (!limits.memory_mb && !limits.cpu_secs);
-    if (!summed)
+    const bool each_cpu = limits.cpu_secs && !limits.cpu_renews;
+    if (!summed && (limits.memory_mb || each_cpu))
       lose(Promise::limits, true,
-           "memory is limited for each process, but not for all of them together, nor what they "
-           "share or keep in files of /tmp and /dev/shm (" +
-               host_.cgroup.why_not + ")",
+           std::string(!limits.memory_mb ? "CPU time is"
+                       : !each_cpu       ? "memory is"
+                                         : "memory and CPU time are") +
+               " limited for each process, but not for all of them together" +
+               (limits.memory_mb ? ", nor what they share or keep in files of /tmp and /dev/shm"
+                                 : "") +
+               " (" + host_.cgroup.why_not + ")",
            kGetCgroup);
-    else
-      keep(Promise::limits, std::move(layers));
+    if (summed) keep(Promise::limits, std::move(layers));
     if (!summed && limits.cpu_secs && limits.cpu_renews)
       lose(Promise::limits, true, "nothing counts the CPU time of a call", kGetCgroup);
+    const bool own_account =
+        host_.identity.root || (plan_.identity && plan_.identity->user_namespace);
+    if (!own_account)
+      lose(Promise::limits, false,
+           "what is counted for a user, such as processes and watches of files, is counted "
+           "together with the caller's own",
+           kGetNamespaces);
     if (!plan_.watchdog) return;
     if (limits.memory_mb && !plan_.no_memfd)
       lose(Promise::limits, false,

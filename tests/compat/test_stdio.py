@@ -264,9 +264,11 @@ print(hashlib.sha256("".join(sys.argv[1:] + big).encode()).hexdigest())
 
 
 def test_fifty_launches_at_once(jar):
-    many = [jar.start(["/bin/sh", "-c", 'echo $1; sleep 0.2; exit $1', "sh", str(n)]) for n in range(50)]
+    # Where all of them are one account, they are fewer than max_procs together.
+    count = 10 if jar.said("counted together with the caller's own") else 50
+    many = [jar.start(["/bin/sh", "-c", 'echo $1; sleep 0.2; exit $1', "sh", str(n)]) for n in range(count)]
     ends = []
     for process in many:
         out, err = process.communicate(timeout=60 * jars.SLOWER)
         ends.append((process.returncode, out, quiet(err.decode())))
-    assert ends == [(n, f"{n}\n".encode(), []) for n in range(50)]
+    assert ends == [(n, f"{n}\n".encode(), []) for n in range(count)]

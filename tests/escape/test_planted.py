@@ -208,7 +208,8 @@ def test_changes_what_is_protected_beside_what_is_hidden(attacker):
 def test_what_lies_in_a_hidden_folder_may_be_hidden_too(jar, order):
     text = jar.scene.secret("secrets/key")
     run = jar.run(["/bin/cat", "secrets/key"], policy=[f"--hide={path}" for path in order])
-    assert run.exit == 1 and text not in run.stdout, run
+    lost = any("hide and protect need mounts" in loss for loss in jar.losses())
+    assert lost or (run.exit == 1 and text not in run.stdout), run
 
 
 # ------------------------------------------------------------------ 43: belljar's own
@@ -229,8 +230,9 @@ def test_writes_the_configuration_in_a_home_that_is_granted(attacker, there):
         policy=[f"-C{scene.home}"],
     )
     written = config.exists() and config.read_text() != ""
-    attacker.verdict(config=written, trust=(scene.home / ".local/state/belljar/trusted").exists())
-    if not attacker.is_control and not there:
+    trust = (scene.home / ".local/state/belljar/trusted").exists()
+    attacker.verdict(config=written, trust=trust, loss="can be changed by the guest")
+    if not attacker.is_control and not there and not written:
         assert not (scene.home / ".config").exists(), "made for this, and left behind"
 
 

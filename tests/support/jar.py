@@ -372,7 +372,11 @@ class Jar(Runner):
             policy += self.acceptance(policy)
         if report is not None:
             policy.append(f"--report={report}")
-        return [binary(), "exec", *policy, "--", *command]
+        return self.brought([binary(), "exec", *policy, "--", *command])
+
+    def brought(self, argv: list[str]) -> list[str]:
+        """The command that runs this one where the test wants it."""
+        return argv
 
     def start(self, command, **how):
         process = super().start(command, **how)
@@ -389,7 +393,7 @@ class Jar(Runner):
 
     def explain(self, policy) -> tuple[subprocess.CompletedProcess, dict]:
         done = subprocess.run(
-            self.identity.command([binary(), "explain", "--json", *policy]),
+            self.identity.command(self.brought([binary(), "explain", "--json", *policy])),
             cwd=self.scene.workdir, env=self.environment(), capture_output=True, text=True,
             stdin=subprocess.DEVNULL, timeout=60,
         )  # fmt: skip
@@ -404,7 +408,7 @@ class Jar(Runner):
         """The flags that belljar says a person may give to start here all the same."""
         # Which paths does not matter, that there are some does.
         shape = tuple(flag if flag.startswith(("--profile=", "--network=")) else flag.split("=")[0] for flag in policy)
-        key = (self.identity.name, shape)
+        key = (type(self), self.identity.name, shape)
         if key not in _plans:
             done, plan = self.explain(policy)
             flags = re.findall(r"--accept-degraded=\w+", done.stderr) if done.returncode == OWN_FAILURE else []
