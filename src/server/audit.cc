@@ -34,13 +34,16 @@ struct Rule {
 
 // Forms that services give their tokens, and places where people put secrets.
 constexpr Rule kRules[] = {
-    {R"((?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----.*?)"
-     R"((-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----|$))",
+    // To its end, or as far as it looks like a key: what follows may be code.
+    {R"(-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----(?:\s|\\[nr]|[\w-]+: [^\n]*\n|[\w+/=]+)*)"
+     R"((?:-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----)?)",
      "***"},
     {R"((?i)\bAGE-SECRET-KEY-1[a-z0-9]{20,})", "***"},
-    // Before the single schemes: whatever the scheme is, all of a header goes.
+    // Before the single schemes: whatever the scheme is, all of a header goes. Where it stands
+    // in no quotes, it ends where a command would begin.
     {R"((?i)\b((?:proxy-)?authorization|(?:set-)?cookie)(["']?\s*[:=]\s*))"
-     R"(("[^"]*"|'[^']*'|[^"'\r\n]+))",
+     R"(("[^"]*"|'[^']*'|[^\s"';|&$`()]+(?:[ ,;]+[^\s"';|&$`()=]+=[^\s"';|&$`()]+|)"
+     R"( [^\s"';|&$`()]+)*))",
      "\\1\\2***"},
     {R"(\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)", "***"},
     {R"(\b(sk|pk|rk)[-_][A-Za-z0-9_-]{16,})", "***"},
@@ -58,7 +61,8 @@ constexpr Rule kRules[] = {
     {R"((?i)\b(bearer|basic)\s+[A-Za-z0-9+/_.=-]{8,})", "\\1 ***"},
     {R"((?i)(://[^\s/:@]*:)[^\s/@]+@)", "\\1***@"},
     {R"((?i)((?:password|passwd|passphrase|secret|token|api_?-?key|access_?key|credential)s?)"
-     R"(\w*["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s"',;&]+))",
+     // What a shell would run in it is no secret, but what was done.
+     R"(\w*["']?\s*[=:]\s*)("(?:[^"$`]|\$[^"`(])*"|'[^']*'|[^\s"',;&`(]+))",
      "\\1***"},
     // Given to a program: curl -u me:…, --password …, sshpass -p …
     {R"((\bcurl\b[^\n]*?\s(?:-u|--user|--proxy-user)[=\s]\s*["']?[^\s:"'/]+:)[^\s"']+)", "\\1***"},

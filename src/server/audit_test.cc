@@ -32,6 +32,11 @@ TEST(Mask, what_looks_like_a_secret_goes_and_the_rest_stays) {
         "eyJhbGciOiJI.eyJzdWIiOiIx.SECRETVALUE",
         "-----BEGIN RSA PRIVATE KEY-----\nSECRETVALUE\n-----END RSA PRIVATE KEY-----",
         "-----BEGIN PGP PRIVATE KEY BLOCK-----\nSECRETVALUE",
+        "-----BEGIN EC PRIVATE KEY-----\nDEK-Info: AES,0\n\nSECRETVALUE+/\nSECRETVALUE=\n",
+        R"(k = "-----BEGIN PRIVATE KEY-----\nSECRETVALUE\n-----END PRIVATE KEY-----\n")",
+        "Cookie: id=SECRETVALUE; b=SECRETVALUE",
+        "Authorization: AWS4-HMAC-SHA256 Cred=SECRETVALUE, S=SECRETVALUE",
+        "password=\"pa$SECRETVALUE\"",
         "AGE-SECRET-KEY-1SECRETVALUE0123456789",
         "aws_secret_access_key = SECRETVALUE/+x",
         "ASIA0123456789ABCDEF",
@@ -64,6 +69,17 @@ TEST(Mask, what_looks_like_a_secret_goes_and_the_rest_stays) {
         "docker run -u 1000:1000 image", "tool --token --verbose", "cookies = 3",
         "http://host:8080/x", "authorization is needed", "glance-at-the-log-files"})
     EXPECT_EQ(mask.text(text), text);
+}
+
+// Else a model would write what it does beside something that looks like a secret.
+TEST(Mask, code_beside_what_looks_like_a_secret_stays) {
+  const Mask mask;
+  for (const char* text :
+       {R"x(token="$(CODE; id)"; echo "$token")x", "token=$(CODE)", "token=`CODE`",
+        "# -----BEGIN PRIVATE KEY-----\nimport os\nos.system('CODE')",
+        "true # cookie: x; CODE ; ls", "echo authorization: x | CODE", "echo cookie: x && CODE",
+        "echo cookie: $(CODE)"})
+    EXPECT_THAT(mask.text(text), HasSubstr("CODE"));
 }
 
 TEST(Mask, arguments_are_cut_and_variables_have_no_values) {

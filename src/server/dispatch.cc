@@ -229,12 +229,13 @@ json::object Dispatcher::audit_event(std::string_view event, const ToolCall& cal
 
 Async<ToolAnswer> Dispatcher::call(ToolCall call) {
   const Clock::time_point began = Clock::now();
-  ToolAnswer answer = co_await judge(call);
+  const json::value shown = audit_.mask().arguments(call.arguments);
+  ToolAnswer answer = co_await judge(call, shown);
   answer.session = call.session;
   answer.number = call.number;
   if (answer.is_error) answer.structured["error_type"] = answer.error_type;
   json::object event = audit_event("call", call);
-  event["arguments"] = audit_.mask().arguments(call.arguments);
+  event["arguments"] = shown;
   event["outcome"] = answer.is_error ? answer.error_type : "success";
   event["ms"] = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began).count();
   if (!call.agent.empty()) event["agent"] = call.agent;
@@ -258,7 +259,7 @@ Status Dispatcher::find_session(ToolCall& call) {
   return {};
 }
 
-Async<ToolAnswer> Dispatcher::judge(ToolCall& call) {
+Async<ToolAnswer> Dispatcher::judge(ToolCall& call, const json::value& shown) {
   const tools::Tool* tool = tools::find_tool(call.tool);
   if (tool == nullptr) co_return tool_error("unknown_tool", "there is no tool " + call.tool);
   const tools::Status fits = tools::check_arguments(*tool, call.arguments);
@@ -308,6 +309,12 @@ Async<ToolAnswer> Dispatcher::judge(ToolCall& call) {
       if (!decision->message.empty()) why += ": " + decision->message;
       co_return tool_error("not_approved", why);
     }
+  }
+  // What runs in the guest may outlast us: it is told before.
+  if (call.tool == "python" || has_commands(call.tool)) {
+    json::object began = audit_event("began", call);
+    began["arguments"] = shown;
+    audit_.write(std::move(began));
   }
   co_return co_await run(call);
 }

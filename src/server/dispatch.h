@@ -132,7 +132,8 @@ class Dispatcher {
 
  private:
   struct Lane;
-  Async<ToolAnswer> judge(ToolCall& call);
+  // `shown`: the arguments as the audit has them.
+  Async<ToolAnswer> judge(ToolCall& call, const boost::json::value& shown);
   Async<ToolAnswer> run(ToolCall& call);
   template <class Call, class Made>
   Async<ToolAnswer> run_code(ToolCall& call, Call asked, session::Worker worker,

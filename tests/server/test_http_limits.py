@@ -266,6 +266,18 @@ def test_each_token_has_an_audit_trail_of_its_own(start, scene):
     assert lines_of(file) == []
 
 
+def test_a_call_that_never_ended_is_in_the_audit(start, scene):
+    server = start(audit=str(scene.home / "trail.jsonl"))
+    ann = server.client("ann")
+    session = ann.session()
+    code = "import time\nprint('begun', flush=True)\ntime.sleep(600)"
+    with ann.stream("POST", f"/v1/sessions/{session}/python", code=code) as events:
+        events.until("output")
+        server.kill()
+    (began,) = [each for each in lines_of(scene.home / "trail.ann.jsonl") if each.get("tool") == "python"]
+    assert (began["event"], began["session"], began["arguments"]) == ("began", session, {"code": code})
+
+
 def test_a_line_of_the_audit_trail_has_a_length(start, scene):
     server = start(audit=str(scene.home / "trail.jsonl"))
     ann = server.client("ann")
