@@ -8,8 +8,6 @@
 namespace belljar::server {
 
 Async<ToolAnswer> Dispatcher::run_file(ToolCall& call) {
-  const Status there = engine_.ensure(call.session);
-  if (!there) co_return tool_error("failed", there.error().message());
   Result<session::Look> look = engine_.look(call.session);
   if (!look) co_return tool_error("failed", look.error().message());
   const auto stop = std::make_shared<std::stop_source>();

@@ -178,11 +178,6 @@ Status Engine::interrupt(const std::string& id, Worker which) {
   return {};
 }
 
-Status Engine::ensure(const std::string& id) {
-  TRY(find_or_open(id));
-  return {};
-}
-
 Result<Look> Engine::look(const std::string& id) {
   if (!id.empty()) return TRY(find(id))->second->look();
   return look_at(shared_by_sessions(policy_, common_->settings), common_->host, common_->caller);

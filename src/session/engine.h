@@ -45,8 +45,6 @@ class Engine {
   bool has(const std::string& id) const { return sessions_.contains(id); }
   // Which of all sessions that had this id it is; 0: there is none now.
   std::uint64_t number(const std::string& id) const;
-  // Opens it if it is not there, as a call would.
-  Status ensure(const std::string& id);
   Aside& aside() { return common_->aside; }
   // Asked on the loop. Until it is told, all sessions are one's.
   void know_owners(std::function<std::string(const std::string& id)> owner_of) {

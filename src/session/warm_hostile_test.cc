@@ -83,7 +83,9 @@ threading.Thread(target=hunt, daemon=True).start()
 )");
   for (int i = 0; i < 20; ++i) {
     const Result<Worker> worker = try_fork(warm, session);
-    if (worker) EXPECT_EQ(worker->status(), SIGKILL);
+    if (worker) {
+      EXPECT_EQ(worker->status(), SIGKILL);
+    }
   }
   EXPECT_TRUE(warm.alive());
   Started other = must_open(warm);
