@@ -186,6 +186,11 @@ class Judge {
            "what is counted for a user, such as processes and watches of files, is counted "
            "together with the caller's own",
            kGetNamespaces);
+    else if (!host_.identity.root && !host_.view.proc)
+      lose(Promise::limits, false,
+           "watches of files are counted together with the caller's own, since nothing can be set "
+           "in /proc here",
+           "run outside the container, or give it an unmasked /proc");
     if (!plan_.watchdog) return;
     if (limits.memory_mb && !plan_.no_memfd)
       lose(Promise::limits, false,

@@ -265,7 +265,7 @@ print(hashlib.sha256("".join(sys.argv[1:] + big).encode()).hexdigest())
 
 def test_fifty_launches_at_once(jar):
     # Where all of them are one account, they are fewer than max_procs together.
-    count = 10 if jar.said("counted together with the caller's own") else 50
+    count = 10 if jar.said("such as processes and watches of files") else 50
     many = [jar.start(["/bin/sh", "-c", 'echo $1; sleep 0.2; exit $1', "sh", str(n)]) for n in range(count)]
     ends = []
     for process in many:

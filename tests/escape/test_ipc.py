@@ -289,6 +289,8 @@ subprocess.run(sys.argv[2:], process_group=0, stdin=give("stdin"), stderr=give("
 @attack(28, "files")
 @pytest.mark.parametrize("way", ["tty", "stdin", "stderr"])
 def test_reads_what_is_typed_from_the_background(attacker, way):
+    if not attacker.is_control:
+        attacker.runner.refused_if_expected()
     master, slave = pty.openpty()
     attacker.scene.on_exit(os.close, master)
     attacker.scene.on_exit(os.close, slave)
