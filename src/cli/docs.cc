@@ -210,9 +210,9 @@ void add_permissions(std::string& text) {
       "`*` is any text, `?` one character. For `shell` patterns are advice and no boundary: a "
       "shell can be talked into anything, and what a command can reach is the sandbox's to say. A "
       "command that is several (`;`, `&&`, `|`, `$( )`, a redirection) is allowed by no pattern "
-      "but `*`. Of a file tool the path counts, as the call writes it but for `.` and `..`: where "
-      "a "
-      "link leads is not looked at, and what must not be read is hidden with `hide`. What a person "
+      "but `*`. Of a file tool the path counts, for one in the workdir with the workdir before it "
+      "and without: where a link leads is not looked at, `grep` shows lines of all that it "
+      "searches, and what must not be read is hidden with `hide`. What a person "
       "shall approve may have 256 KiB. The file of a project that is not trusted can only make "
       "things stricter, and so can agent files (`agents/NAME.md`, `--agent`).\n";
 }

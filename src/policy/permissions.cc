@@ -58,7 +58,9 @@ Permission Permissions::decide(std::string_view tool, const PermissionSubject& s
   for (const PermissionRule& rule : found->second) {
     const bool vague = subject.compound && rule.pattern != "*";
     if (vague && rule.permission == Permission::automatic) continue;
-    if (matches_pattern(rule.pattern, subject.text)) decided = rule.permission;
+    const bool is_about = matches_pattern(rule.pattern, subject.text) ||
+                          (!subject.also.empty() && matches_pattern(rule.pattern, subject.also));
+    if (is_about) decided = rule.permission;
   }
   return decided.value_or(std::max(otherwise, Permission::ask));
 }

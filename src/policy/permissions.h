@@ -33,6 +33,8 @@ struct PermissionSubject {
   // A shell command that may be several: `git log; rm -rf .` must not pass for one that
   // begins with git. A pattern other than `*` then allows nothing.
   bool compound = false;
+  // The same by another name. A rule is about it if it is about either.
+  std::string also{};
 };
 
 struct Permissions {

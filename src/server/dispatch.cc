@@ -51,6 +51,13 @@ std::string tidied(const std::string& path) {
   return text;
 }
 
+// A path in the workdir has two names: with the workdir before it, and without.
+std::string other_name(const std::string& path, const std::string& workdir) {
+  if (workdir.empty() || path.empty()) return {};
+  if (!path.starts_with('/')) return tidied(workdir + "/" + path);
+  return path.starts_with(workdir + "/") ? path.substr(workdir.size() + 1) : std::string();
+}
+
 // Who may say so, since an agent is no secret: it is a file beside the server's settings.
 std::string no_such_agent(const std::string& agent,
                           const std::map<std::string, Permissions>& known) {
@@ -173,7 +180,12 @@ std::vector<SessionInfo> Dispatcher::sessions(const std::string& principal) {
 // ---- permission ---------------------------------------------------------------
 
 Permission Dispatcher::permission(const ToolCall& call) const {
-  const std::vector<PermissionSubject> about = subjects(call.tool, call.arguments);
+  std::vector<PermissionSubject> about = subjects(call.tool, call.arguments);
+  if (tools::is_file_tool(call.tool)) {
+    const std::string named = text_of(call.arguments, "session");
+    const std::string workdir = engine_.workdir(named.empty() ? call.session : named);
+    for (PermissionSubject& subject : about) subject.also = other_name(subject.text, workdir);
+  }
   Permission found = strictest(settings_.floors, call.tool, about);
   // Or who may not use the shell would start one.
   if (call.tool == "process_start")

@@ -44,19 +44,24 @@ def test_the_table_of_the_config_counts_in_serve(start):
     assert ann.python(session, "6 * 7")["result"] == "42", "of python nothing is said"
 
 
-@pytest.mark.parametrize("path", ["secret.txt", "./secret.txt", "d/../secret.txt", "secret.txt/.", ".//secret.txt"])
-def test_a_pattern_is_about_a_file_however_its_path_is_written(start, path):
-    server = start(config='[permissions]\nread = { "*" = "auto", "secret*" = "deny" }\n')
+SPELLINGS = ["secret.txt", "./secret.txt", "d/../secret.txt", "secret.txt/.", ".//secret.txt", "PWD/secret.txt", "PWD/d/../secret.txt"]
+
+
+@pytest.mark.parametrize("profile", ["restricted", "public-bot"])
+@pytest.mark.parametrize("path", SPELLINGS)
+def test_a_pattern_is_about_a_file_however_its_path_is_written(start, path, profile):
+    server = start(f"--profile={profile}", config='[permissions]\nread = { "*" = "auto", "secret*" = "deny" }\n')
     ann = server.client("ann")
     session = ann.session()
-    shell(ann, session, "mkdir d; echo x > secret.txt; echo x > other.txt")
+    pwd = shell(ann, session, "mkdir d; echo x > secret.txt; echo x > other.txt; pwd").json["stdout"].strip()
+    path = path.replace("PWD", pwd)
 
     def read(name: str) -> dict:
         body = json.dumps({"path": name}).encode()
         return ann("POST", f"/v1/sessions/{session}/tools/read", body, {"Content-Type": "application/json"}).json
 
     assert read(path)["error_type"] == "denied"
-    assert not read("other.txt")["is_error"], "the control"
+    assert not read("other.txt")["is_error"] and not read(f"{pwd}/other.txt")["is_error"], "the control"
     headers = begin(ann)
     for name, denied in (("secret.txt", True), ("other.txt", False)):
         answer = answer_in(message(ann, "resources/read", headers, 2, uri=f"session://{session}/files/{name}"))
