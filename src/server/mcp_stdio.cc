@@ -56,6 +56,12 @@ class Stdio : public std::enable_shared_from_this<Stdio> {
       (void)co_await self->news_.wait_until(std::min(end, soon));
     }
     self->peer_->close();
+    // What it had asked for and was not done is cancelled by that, and written down.
+    const Clock::time_point last = Clock::now() + kLastMoment;
+    while (self->peer_->busy() && Clock::now() < last) {
+      const Clock::time_point soon = Clock::now() + std::chrono::milliseconds(10);
+      (void)co_await self->news_.wait_until(std::min(last, soon));
+    }
     self->broken_ = true;
     self->out_.cancel();
     self->more_to_write();

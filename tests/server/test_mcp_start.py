@@ -219,6 +219,18 @@ def test_the_socket_of_one_that_was_killed_is_swept_by_the_next(scene):
             assert (folder / f"mcp-{second.process.pid}.sock").exists()
 
 
+def test_a_call_whose_client_went_away_is_in_the_audit(scene):
+    client = mcp_client.Client(scene, "--permission=ask", capabilities={})
+    client.send_tool("shell", {"progressToken": 1}, commands=["touch ran"])
+    client.wait_for(lambda m: m.get("method") == "notifications/progress")
+    client.process.stdin.close()
+    assert client.process.wait(mcp_client.PATIENCE) == 0
+    client.close()
+    decision, call = client.trail()
+    assert (decision["event"], decision["decision"], decision["message"]) == ("decision", "denied", "the session was closed")
+    assert (call["event"], call["tool"], call["outcome"]) == ("call", "shell", "not_approved")
+
+
 def test_a_signal_denies_what_waits_for_approval_and_says_so(scene):
     client = mcp_client.Client(scene, "--permission=ask", capabilities={})
     number = client.send_tool("shell", {"progressToken": 1}, commands=["touch ran"])
