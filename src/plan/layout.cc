@@ -36,8 +36,9 @@ constexpr const char* kRuntime[] = {
     "/usr/local/bin", "/usr/local/sbin", "/usr/local/lib", "/bin", "/sbin", "/lib", "/lib32",
     "/lib64", "/run/current-system/sw", "/nix/store", "/nix/var/nix/profiles/default",
     // Of /etc only what has no say about people: the loader's cache, certificates,
-    // the time zone, and the links by which Debian chooses an awk.
-    "/etc/ld.so.cache", "/etc/alternatives", "/etc/ssl/certs", "/etc/localtime"};
+    // the time zone, the links by which Debian chooses an awk, and what its matplotlib needs.
+    "/etc/ld.so.cache", "/etc/alternatives", "/etc/ssl/certs", "/etc/localtime",
+    "/etc/matplotlibrc"};
 constexpr const char* kDevices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
                                     "/dev/random", "/dev/urandom", "/dev/tty"};
 

@@ -76,6 +76,14 @@ def test_code_comes_from_a_flag_a_file_or_the_input(tmp_path):
     assert belljar("python", input="print('input')").stdout == "input\n"
 
 
+@pytest.mark.parametrize("profile", ["developer", "restricted", "public-bot"])
+def test_python_has_matplotlib_of_the_system(profile):
+    """Debian's needs a file in /etc."""
+    code = "import matplotlib\nprint(matplotlib.rcParams['backend'] != '')"
+    run = belljar("python", f"--profile={profile}", "--python=/usr/bin/python3", "-c", code)
+    assert run.stdout == "True\n", run
+
+
 def test_the_value_of_the_last_expression_is_shown():
     run = belljar("python", "-c", "x = 20\nx * 2 + 2")
     assert (run.stdout, run.returncode) == ("42\n", 0)
