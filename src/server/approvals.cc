@@ -80,7 +80,8 @@ Async<std::optional<Decision>> Approvals::ask(Approval approval,
   }
   pending_.erase(approval.id);
   const bool cancelled = !mine->decision && cancel != nullptr && cancel->asked();
-  Decision decision = cancelled ? ended("cancelled", "") : ended("timeout", "its time was over");
+  Decision decision =
+      cancelled ? ended("cancelled", "") : ended("timeout", std::string(kTimeWasOver));
   if (mine->decision) decision = *mine->decision;
   tell(ApprovalEvent::Kind::decided, approval, decision);
   if (cancelled) co_return std::nullopt;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/loop.h"
@@ -17,6 +18,9 @@
 #include "server/cancel.h"
 
 namespace belljar::server {
+
+// Why it was denied when nobody had decided.
+inline constexpr std::string_view kTimeWasOver = "its time was over";
 
 struct Approval {
   std::string id;

@@ -215,7 +215,10 @@ Async<std::optional<McpResult>> McpOffer::call_tool(McpExchange& exchange, std::
     };
   }
   ToolCall copy = call;
-  const ToolAnswer answer = co_await dispatcher_.call(std::move(copy));
+  ToolAnswer answer = co_await dispatcher_.call(std::move(copy));
+  // A client that hears neither progress nor logs has it from here.
+  if (answer.error_type == "not_approved" && answer.text.ends_with(kTimeWasOver))
+    answer.text += "; " + settings_.where_to_go;
   call.session = answer.session;
   remember(call, answer);
   if (!exchange.peer()->lasts()) make_room(call, is_unnamed);

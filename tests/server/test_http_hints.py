@@ -10,6 +10,8 @@ import threading
 
 import pytest
 import serving
+from test_http_mcp import answer_in, begin
+from test_http_mcp import message as message_to
 
 
 def refusal(answer: serving.Answer, status: int) -> tuple[str, str]:
@@ -136,6 +138,9 @@ def test_how_long_a_call_waits_for_approval_can_be_set(start):
     ann = server.client("ann")
     message, hint = refusal(ann.post("/v1/execute/python", code="1"), 403)
     assert message == "nobody has approved this call: its time was over" and "/v1/approvals" in hint
+    # A client that hears nothing meanwhile is told in the end what a person could have done.
+    answer = answer_in(message_to(ann, "tools/call", begin(ann), 2, name="python", arguments={"code": "1"}))
+    assert answer["result"]["content"][0]["text"].startswith(message + "; POST /v1/approvals/{id} decides")
 
 
 # ---------------------------------------------------------------- its beginning
