@@ -1,22 +1,18 @@
 #include "layers/seccomp.h"
 
 #include <linux/seccomp.h>
-#include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstddef>
 #include <iterator>
 
 #include "base/child.h"
-#include "base/fd.h"
-#include "base/syscall.h"
+#include "base/probe.h"
 #include "layers/seccomp_filters.h"
 
 namespace belljar::seccomp {
@@ -29,8 +25,6 @@ constexpr Arch kNative = Arch::aarch64;
 #else
 #error "no seccomp filters for this architecture: add it to seccomp_compile.cc"
 #endif
-
-constexpr int kProbeTimeoutMs = 2000;
 
 // Calls of other architectures are the large filter's to refuse.
 sock_filter no_truncate[] = {
@@ -49,32 +43,18 @@ Plan choose(const Variant& variant) {
                      .filter = const_cast<sock_filter*>(found.program.data())}};
 }
 
-// Does a filter that is loaded act? unshare(0) does nothing and always succeeds.
-[[noreturn]] void try_filter(const Plan& plan, const Child& child) noexcept {
-  apply(plan, child);
-  ::_exit(::unshare(0) < 0 && errno == EPERM ? 0 : 1);
-}
-
 }  // namespace
 
 std::span<const Compiled> compiled() { return kCompiled; }
 
 Support probe() {
-  Result<Pipe> pipe = make_pipe();
-  if (!pipe) return {};
   const Plan plan = choose({.arch = kNative});
-  pid_t pid = ::fork();
-  if (pid < 0) return {};
-  if (pid == 0) try_filter(plan, Child(pipe->write.get()));
-  pipe->write.reset();
-
-  // Readable or hung up: it failed or ended. A child that does neither in time
-  // is killed, and by its status it did not succeed.
-  pollfd ended{.fd = pipe->read.get(), .events = POLLIN, .revents = 0};
-  if (retry([&] { return ::poll(&ended, 1, kProbeTimeoutMs); }) <= 0) ::kill(pid, SIGKILL);
-  int status = 0;
-  if (retry([&] { return ::waitpid(pid, &status, 0); }) < 0) return {};
-  return {.filters = WIFEXITED(status) && WEXITSTATUS(status) == 0};
+  const Tried tried = try_in_child([&] {
+    apply(plan, Child(-1));
+    // Does a filter that is loaded act? unshare(0) does nothing and always succeeds.
+    return ::unshare(0) < 0 && errno == EPERM ? 0 : ENOSYS;
+  });
+  return {.filters = tried.ok()};
 }
 
 Result<std::optional<Plan>> resolve(const Policy& policy, const Support& host, Extra extra) {

@@ -121,7 +121,8 @@ class Attacker:
     def allowed_loss(self, words: str) -> bool:
         """A poorer host may let this through, if belljar says so there, in these words."""
         reported = [loss["what"] for run in self.runs for loss in (run.report or {}).get("losses", [])]
-        said = [*self.runner.losses(), *reported]
+        warned = [line for run in self.runs for line in run.stderr.splitlines() if line.startswith("belljar: warning: ")]
+        said = [*self.runner.losses(), *reported, *warned]
         return any(part in what for part in (*self.lost, *filter(None, [words])) for what in said)
 
     def verdict(self, found: dict[str, str] | None = None, *, root_only=(), beyond=(), absent=(), excused=None, loss="", **happened: bool):

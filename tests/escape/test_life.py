@@ -230,14 +230,15 @@ def test_has_more_processes_than_the_limit(attacker, kind):
 @attack(36, "limits")
 def test_fork_bomb(attacker):
     """As shells write it, but for a depth at which it ends by itself, should nothing else end it."""
-    bomb = "bomb() { if [ $1 -gt 6 ]; then sleep 3; else bomb $(($1+1)) | bomb $(($1+1)) & fi; }; bomb 0; sleep 3"
+    seconds = 3 * jars.SLOWER
+    bomb = "bomb() { if [ $1 -gt 6 ]; then sleep $2; else bomb $(($1+1)) $2 | bomb $(($1+1)) $2 & fi; }; bomb 0 $1; sleep $1"
     mark = "mark-" + secrets.token_hex(8)
     attacker.scene.on_exit(end_all, mark)
     process = attacker.runner.start(
-        ["/bin/bash", "-c", bomb, mark], policy=[*CAPS, "--timeout=5"]
+        ["/bin/bash", "-c", bomb, mark, str(seconds)], policy=[*CAPS, f"--timeout={seconds + 2}"]
     )
     most = 0
-    end = time.monotonic() + 2.5
+    end = time.monotonic() + seconds - 0.5
     while time.monotonic() < end:
         # The supervisor and init have the mark too.
         most = max(most, len(jars.processes_with(mark)))
