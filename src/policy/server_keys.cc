@@ -42,6 +42,8 @@ constexpr ServerKey kKeys[] = {
      "after which /v1/dispatch answers that a call is still running"},
     {"drain_timeout", Kind::duration, &S::drain_timeout, "30",
      "how long requests may go on after the server was told to stop"},
+    {"removal_timeout", Kind::duration, &S::removal_timeout, "10",
+     "how long removing what guests left may take then; the next start removes the rest"},
     {"approval_timeout", Kind::duration, &S::approval_timeout, "300",
      "how long a call waits for a person to approve it, in `belljar mcp` too; then it is denied"},
 };

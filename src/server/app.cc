@@ -361,6 +361,11 @@ void App::drain() {
   mcp_->close();
 }
 
-void App::end() { engine_.reset(); }
+std::optional<std::string> App::end() {
+  if (engine_ == nullptr) return std::nullopt;
+  std::optional<std::string> left = engine_->end(setup_.loaded.server.removal_timeout);
+  engine_.reset();
+  return left;
+}
 
 }  // namespace belljar::server

@@ -87,8 +87,8 @@ class App : public std::enable_shared_from_this<App> {
   void reload(Setup fresh);
   // No new requests; streams of events end.
   void drain();
-  // Ends all sessions; calls that run are answered.
-  void end();
+  // Ends all sessions; calls that run are answered. The folder of what is left, if so.
+  std::optional<std::string> end();
 
  private:
   struct Counts {
