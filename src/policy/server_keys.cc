@@ -37,7 +37,7 @@ constexpr ServerKey kKeys[] = {
     {"body_timeout", Kind::duration, &S::body_timeout, "30",
      "how long the body may take; a large one has more"},
     {"write_timeout", Kind::duration, &S::write_timeout, "30",
-     "how long a client may take to read what it asked for; longer if it is large"},
+     "how long a client may read nothing of what it asked for"},
     {"dispatch_wait", Kind::duration, &S::dispatch_wait, "20",
      "after which /v1/dispatch answers that a call is still running"},
     {"drain_timeout", Kind::duration, &S::drain_timeout, "30",

@@ -46,6 +46,8 @@ class App : public std::enable_shared_from_this<App> {
 
   // ---- requests ----
   Admission admit(Request& request);
+  // So much of its body is there. Why no more is taken in, if so.
+  static std::optional<Response> hold(const Request& request, std::size_t bytes);
   Async<Response> answer(Request request);
 
   // ---- for the handlers ----
@@ -91,15 +93,11 @@ class App : public std::enable_shared_from_this<App> {
   std::optional<std::string> end();
 
  private:
-  struct Counts {
-    std::map<std::string, std::size_t, std::less<>> by_principal;
-    std::size_t total = 0;
-  };
-  class Place;
-
   App(Loop& loop, Setup setup);
   std::expected<Principal, Response> authenticate(const Request& request, const Route& route) const;
-  std::expected<std::shared_ptr<void>, Response> take_place(const Principal& principal);
+  std::expected<std::shared_ptr<Place>, Response> take_place(const Principal& principal);
+  // It counts until it is sent: the handler's end is not the answer's.
+  Response counted(Response response, const Request& request);
   void forget_ended(const std::string& owner);
   void tell_approval(const ApprovalEvent& event);
   // Sessions that were made by a call, as those of MCP are, are in the book like the others.
@@ -123,7 +121,8 @@ class App : public std::enable_shared_from_this<App> {
   EventHub events_;
   std::vector<std::pair<std::string, std::weak_ptr<EventStream>>> streams_;  // and whose
   Metrics metrics_;
-  std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
+  std::shared_ptr<Places> requests_ = std::make_shared<Places>();
+  std::shared_ptr<Places> listening_ = std::make_shared<Places>();  // streams that last
   const HttpServer* http_ = nullptr;
   bool draining_ = false;
 };

@@ -126,6 +126,7 @@ Status serve(Setup setup, ServeOptions options) {
   self.app = TRY(App::make(self.loop, std::move(setup)));
   App* app = self.app.get();
   HttpHandler handler{.admit = [app](Request& request) { return app->admit(request); },
+                      .hold = &App::hold,
                       .answer = [app](Request request) { return app->answer(std::move(request)); }};
   self.http = std::make_unique<HttpServer>(self.loop, limits_of(app->setup().loaded.server),
                                            std::move(handler));
