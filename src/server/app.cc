@@ -45,11 +45,7 @@ const std::string& parameter(const Request& request, std::string_view name) {
 const Principal& principal_of(const Request& request) { return request.admitted->principal; }
 
 App::App(Loop& loop, Setup setup)
-    : loop_(loop),
-      setup_(std::move(setup)),
-      continuations_(loop),
-      skill_turns_(loop),
-      events_(loop, book_) {}
+    : loop_(loop), setup_(std::move(setup)), continuations_(loop), events_(loop, book_) {}
 
 // Clients that are still there end sessions as they go, when the book has gone before them.
 App::~App() {

@@ -60,7 +60,10 @@ class App : public std::enable_shared_from_this<App> {
   McpHttp& mcp() { return *mcp_; }
   SkillStore& skills() { return *skills_; }
   const SkillStore& skills() const { return *skills_; }
-  session::Turns& skill_turns() { return skill_turns_; }
+  // One upload of a token's skills at a time, since versions are numbered; of others', beside it.
+  session::Turns& skill_turns(const std::string& owner) {
+    return skill_turns_.try_emplace(owner, loop_).first->second;
+  }
   SessionBook& book() { return book_; }
   EventHub& events() { return events_; }
   // What is streamed to somebody ends when he may not ask any more.
@@ -116,7 +119,7 @@ class App : public std::enable_shared_from_this<App> {
   std::unique_ptr<McpHttp> mcp_;
   Continuations continuations_;
   std::optional<SkillStore> skills_;
-  session::Turns skill_turns_;
+  std::map<std::string, session::Turns> skill_turns_;
   SessionBook book_;
   EventHub events_;
   std::vector<std::pair<std::string, std::weak_ptr<EventStream>>> streams_;  // and whose
