@@ -55,6 +55,7 @@ class Engine {
   // Opens it if it is not there, as a call would.
   Status ensure(const std::string& id);
   Aside& aside() { return common_->aside; }
+  std::string owner_of(const std::string& id) const { return common_->owner_of(id); }
   // Asked on the loop. Until it is told, all sessions are one's.
   void know_owners(std::function<std::string(const std::string& id)> owner_of) {
     common_->owner_of = std::move(owner_of);
