@@ -36,13 +36,14 @@ void open_up(int parent_fd, const char* name) {
 // that somebody swaps for a symlink leads nowhere.
 class TreeRemoval {
  public:
-  explicit TreeRemoval(int top_fd) : top_fd_(top_fd) {}
+  TreeRemoval(int top_fd, const std::function<bool()>& gives_up)
+      : top_fd_(top_fd), gives_up_(gives_up) {}
 
   // False: nothing more can be done, whether it is empty or not.
   bool pass() {
     progress_ = false;
     if (Dir top = open_dir(top_fd_, ".")) empty(top, 0);
-    return progress_;
+    return progress_ && !given_up_;
   }
 
  private:
@@ -51,6 +52,8 @@ class TreeRemoval {
   void empty(const Dir& dir, int depth) {
     const int fd = ::dirfd(dir.get());
     while (const dirent* entry = ::readdir(dir.get())) {
+      if (!given_up_ && gives_up_) given_up_ = gives_up_();
+      if (given_up_) return;
       const std::string_view name = entry->d_name;
       if (name == "." || name == "..") continue;
       if (::unlinkat(fd, entry->d_name, 0) == 0)
@@ -74,16 +77,18 @@ class TreeRemoval {
   }
 
   int top_fd_;
+  const std::function<bool()>& gives_up_;
+  bool given_up_ = false;
   std::uint64_t moved_ = 0;
   bool progress_ = false;
 };
 
 }  // namespace
 
-void remove_tree(const std::string& path) {
+void remove_tree(const std::string& path, const std::function<bool()>& gives_up) {
   Fd top(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (top) {
-    TreeRemoval removal(top.get());
+    TreeRemoval removal(top.get(), gives_up);
     while (removal.pass()) {
     }
   }

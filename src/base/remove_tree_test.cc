@@ -49,6 +49,16 @@ TEST_F(RemoveTree, removes_folders_of_any_depth) {
   EXPECT_FALSE(fs::exists(fs::symlink_status(folder_)));
 }
 
+TEST_F(RemoveTree, stops_when_it_is_given_up_and_another_goes_on) {
+  for (const char* name : {"a/b/1", "a/b/2", "a/3", "4"}) write(name, "1");
+  int left = 3;
+  remove_tree(folder_, [&] { return left-- == 0; });
+  EXPECT_TRUE(fs::exists(folder_));
+  EXPECT_EQ(left, -1) << "once is enough to be told";
+  remove_tree(folder_, [] { return false; });
+  EXPECT_FALSE(fs::exists(fs::symlink_status(folder_)));
+}
+
 TEST_F(RemoveTree, follows_no_symlink) {
   write("outside/keep", "1");
   const fs::path inside = folder_ / "inside";

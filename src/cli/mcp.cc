@@ -126,6 +126,9 @@ Result<int> run_mcp(const Arguments& arguments) {
   };
   begin(loop, serve(service, stop, loop));
   loop.run();
+  if (const std::optional<std::string> left = engine->end())
+    print_warning("guests left more than could be removed in time; the next start removes " +
+                  *left);
   return 0;
 }
 

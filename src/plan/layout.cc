@@ -328,6 +328,7 @@ class Builder {
   // it and removed after it; TMPDIR and HOME lead there.
   Status do_without_view() {
     if (!layout_.private_dirs.empty() && options_.make_folders) {
+      remove_stale_scratch_folders();
       std::string scratch = TRY(make_scratch_folder());
       layout_.leftovers.add_scratch(scratch);
       for (PrivateDir& dir : std::exchange(layout_.private_dirs, {})) {

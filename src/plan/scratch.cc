@@ -48,19 +48,18 @@ bool is_stale(const std::filesystem::path& path, const std::string& space) {
          S_ISDIR(st.st_mode) && ::kill(*maker, 0) < 0 && errno == ESRCH;
 }
 
-void remove_stale(const std::string& space) {
-  std::error_code ignored;  // another belljar may be removing the same one
-  for (const auto& entry : std::filesystem::directory_iterator(kFolder, ignored))
-    if (is_stale(entry.path(), space)) remove_tree(entry.path());
-}
-
 }  // namespace
 
-Result<std::string> make_scratch_folder() {
+void remove_stale_scratch_folders(const std::function<bool()>& gives_up) {
   const std::string space = space_of_pids();
-  remove_stale(space);
+  std::error_code ignored;  // another belljar may be removing the same one
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder, ignored))
+    if (is_stale(entry.path(), space)) remove_tree(entry.path(), gives_up);
+}
+
+Result<std::string> make_scratch_folder() {
   std::string path = std::string(kFolder) + "/" + std::string(kPrefix) +
-                     std::to_string(::getpid()) + space + std::string(kRandom);
+                     std::to_string(::getpid()) + space_of_pids() + std::string(kRandom);
   if (::mkdtemp(path.data()) == nullptr) return fail("make a temporary folder in /tmp", errno);
   return path;
 }

@@ -1,14 +1,18 @@
 // A temporary folder for a jar that has no memory-backed ones.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "base/result.h"
 
 namespace belljar {
 
-// Mode 0700, named after this process. Folders of processes that were killed
-// before they could remove theirs are removed here.
+// Mode 0700, named after this process.
 Result<std::string> make_scratch_folder();
+
+// Removes those of processes that ended before they had removed theirs, until it is given up.
+// Guests can have made them large.
+void remove_stale_scratch_folders(const std::function<bool()>& gives_up = {});
 
 }  // namespace belljar

@@ -29,6 +29,7 @@ struct ServerSettings {
   std::chrono::milliseconds write_timeout = std::chrono::seconds(30);
   std::chrono::milliseconds dispatch_wait = std::chrono::seconds(20);
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(30);
+  std::chrono::milliseconds removal_timeout = std::chrono::seconds(10);
   std::chrono::milliseconds approval_timeout = std::chrono::seconds(300);
   bool operator==(const ServerSettings&) const = default;
 };

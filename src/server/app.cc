@@ -15,6 +15,10 @@ constexpr std::string_view kWhichTokens =
     "`belljar serve` says at its start which file the tokens are in; the last word of a line is "
     "one, and SIGHUP makes it read the file again";
 
+// Streams that last, of one token: as many as all kinds of them together may be. They are
+// connections, also those that have ended and whose rest nobody reads.
+constexpr std::size_t kMaxListening = 128;
+
 std::string_view bearer_token(const Request& request) {
   const std::string* header = request.header("authorization");
   if (header == nullptr) return {};
@@ -40,33 +44,8 @@ const std::string& parameter(const Request& request, std::string_view name) {
 
 const Principal& principal_of(const Request& request) { return request.admitted->principal; }
 
-// One place of those that a principal has, and of all.
-class App::Place {
- public:
-  Place(std::shared_ptr<Counts> counts, std::string principal)
-      : counts_(std::move(counts)), principal_(std::move(principal)) {
-    ++counts_->total;
-    ++counts_->by_principal[principal_];
-  }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
-  ~Place() {
-    --counts_->total;
-    const auto mine = counts_->by_principal.find(principal_);
-    if (--mine->second == 0) counts_->by_principal.erase(mine);
-  }
-
- private:
-  std::shared_ptr<Counts> counts_;
-  std::string principal_;
-};
-
 App::App(Loop& loop, Setup setup)
-    : loop_(loop),
-      setup_(std::move(setup)),
-      continuations_(loop),
-      skill_turns_(loop),
-      events_(loop, book_) {}
+    : loop_(loop), setup_(std::move(setup)), continuations_(loop), events_(loop, book_) {}
 
 // Clients that are still there end sessions as they go, when the book has gone before them.
 App::~App() {
@@ -152,16 +131,15 @@ std::expected<Principal, Response> App::authenticate(const Request& request,
   return std::unexpected(refuse(kUnauthorized, "a token is needed"));
 }
 
-std::expected<std::shared_ptr<void>, Response> App::take_place(const Principal& principal) {
+std::expected<std::shared_ptr<Place>, Response> App::take_place(const Principal& principal) {
   const ServerSettings& limits = setup_.loaded.server;
-  const auto mine = counts_->by_principal.find(principal.name);
-  if (mine != counts_->by_principal.end() && mine->second >= limits.max_requests)
+  if (requests_->count(principal.name) >= limits.max_requests)
     return std::unexpected(refuse(kTooMany, "this token has too many requests running",
                                   "wait for one, or raise max_requests in [server]"));
-  if (counts_->total >= limits.max_requests_total)
+  if (requests_->total >= limits.max_requests_total)
     return std::unexpected(refuse(kUnavailable, "the server has too many requests running",
                                   "wait, or raise max_requests_total in [server]"));
-  return std::make_shared<Place>(counts_, principal.name);
+  return std::make_shared<Place>(requests_, principal.name);
 }
 
 Admission App::admit(Request& request) {
@@ -190,13 +168,36 @@ Admission App::admit(Request& request) {
   admitted->parameters = std::move(matched.parameters);
   // Health must answer however much else is going on.
   if (route.right != Right::none) {
-    std::expected<std::shared_ptr<void>, Response> place = take_place(*principal);
+    std::expected<std::shared_ptr<Place>, Response> place = take_place(*principal);
     if (!place) return std::unexpected(std::move(place.error()));
-    admitted->places = std::move(*place);
+    admitted->place = std::move(*place);
   }
   admitted->principal = std::move(*principal);
   request.admitted = std::move(admitted);
   return route.max_body;
+}
+
+std::optional<Response> App::hold(const Request& request, std::size_t bytes) {
+  const std::shared_ptr<Place>& place = request.admitted->place;
+  if (place == nullptr || place->hold(bytes)) return std::nullopt;
+  return refuse(kTooMany, "bodies and answers of this token take 256 MiB, the most allowed",
+                "wait until those that are on their way have been answered and read");
+}
+
+Response App::counted(Response response, const Request& request) {
+  if (!response.listens) {
+    response.place = request.admitted;
+    if (const auto* text = std::get_if<std::string>(&response.body))
+      if (std::optional<Response> refusal = hold(request, text->size())) return *std::move(refusal);
+    return response;
+  }
+  const std::string& name = principal_of(request).name;
+  if (listening_->count(name) >= kMaxListening) {
+    std::get<std::shared_ptr<EventStream>>(response.body)->abandon();
+    return refuse(kTooMany, "this token has too many event streams open", "read or close some");
+  }
+  response.place = std::make_shared<Place>(listening_, name);
+  return response;
 }
 
 Async<Response> App::answer(Request request) {
@@ -206,7 +207,10 @@ Async<Response> App::answer(Request request) {
   if (route.takes.empty() && !is_no_body(request.body))
     co_return refuse(kBadRequest, "this request takes no body", "leave the body out");
   const Clock::time_point began = Clock::now();
+  Request asked;  // what is left of it, when the handler has had the rest
+  asked.admitted = request.admitted;
   Response response = co_await route.handler(*this, std::move(request));
+  response = counted(std::move(response), asked);
   const auto time = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began);
   metrics_.count_request(route.pattern, response.status, time);
   co_return response;
@@ -316,7 +320,7 @@ void App::close_session(const std::string& id) {
 
 Gauges App::gauges() const {
   return {.connections = http_ != nullptr ? http_->connections() : 0,
-          .requests = counts_->total,
+          .requests = requests_->total,
           .sessions = engine_ != nullptr ? engine_->count() : 0,
           .event_listeners = events_.listeners(),
           .refused_connections = http_ != nullptr ? http_->refused_connections() : 0};
@@ -361,6 +365,11 @@ void App::drain() {
   mcp_->close();
 }
 
-void App::end() { engine_.reset(); }
+std::optional<std::string> App::end() {
+  if (engine_ == nullptr) return std::nullopt;
+  std::optional<std::string> left = engine_->end(setup_.loaded.server.removal_timeout);
+  engine_.reset();
+  return left;
+}
 
 }  // namespace belljar::server

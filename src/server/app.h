@@ -46,6 +46,8 @@ class App : public std::enable_shared_from_this<App> {
 
   // ---- requests ----
   Admission admit(Request& request);
+  // So much of its body is there. Why no more is taken in, if so.
+  static std::optional<Response> hold(const Request& request, std::size_t bytes);
   Async<Response> answer(Request request);
 
   // ---- for the handlers ----
@@ -58,7 +60,10 @@ class App : public std::enable_shared_from_this<App> {
   McpHttp& mcp() { return *mcp_; }
   SkillStore& skills() { return *skills_; }
   const SkillStore& skills() const { return *skills_; }
-  session::Turns& skill_turns() { return skill_turns_; }
+  // One upload of a token's skills at a time, since versions are numbered; of others', beside it.
+  session::Turns& skill_turns(const std::string& owner) {
+    return skill_turns_.try_emplace(owner, loop_).first->second;
+  }
   SessionBook& book() { return book_; }
   EventHub& events() { return events_; }
   // What is streamed to somebody ends when he may not ask any more.
@@ -87,19 +92,15 @@ class App : public std::enable_shared_from_this<App> {
   void reload(Setup fresh);
   // No new requests; streams of events end.
   void drain();
-  // Ends all sessions; calls that run are answered.
-  void end();
+  // Ends all sessions; calls that run are answered. The folder of what is left, if so.
+  std::optional<std::string> end();
 
  private:
-  struct Counts {
-    std::map<std::string, std::size_t, std::less<>> by_principal;
-    std::size_t total = 0;
-  };
-  class Place;
-
   App(Loop& loop, Setup setup);
   std::expected<Principal, Response> authenticate(const Request& request, const Route& route) const;
-  std::expected<std::shared_ptr<void>, Response> take_place(const Principal& principal);
+  std::expected<std::shared_ptr<Place>, Response> take_place(const Principal& principal);
+  // It counts until it is sent: the handler's end is not the answer's.
+  Response counted(Response response, const Request& request);
   void forget_ended(const std::string& owner);
   void tell_approval(const ApprovalEvent& event);
   // Sessions that were made by a call, as those of MCP are, are in the book like the others.
@@ -118,12 +119,13 @@ class App : public std::enable_shared_from_this<App> {
   std::unique_ptr<McpHttp> mcp_;
   Continuations continuations_;
   std::optional<SkillStore> skills_;
-  session::Turns skill_turns_;
+  std::map<std::string, session::Turns> skill_turns_;
   SessionBook book_;
   EventHub events_;
   std::vector<std::pair<std::string, std::weak_ptr<EventStream>>> streams_;  // and whose
   Metrics metrics_;
-  std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
+  std::shared_ptr<Places> requests_ = std::make_shared<Places>();
+  std::shared_ptr<Places> listening_ = std::make_shared<Places>();  // streams that last
   const HttpServer* http_ = nullptr;
   bool draining_ = false;
 };

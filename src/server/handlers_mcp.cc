@@ -14,6 +14,7 @@ struct Front {
   std::optional<Response> response;
   std::shared_ptr<EventStream> stream;
   std::shared_ptr<Cancel> gone;
+  bool listens = false;  // to what belongs to no request
 
   void answer(Response with) {
     response = std::move(with);
@@ -37,6 +38,7 @@ McpHttpAnswer answer_to(const std::shared_ptr<Front>& front) {
     response.headers = std::move(headers);
     response.headers.emplace_back("Content-Type", "text/event-stream");
     response.body = front->stream;
+    response.listens = front->listens;
     front->answer(std::move(response));
   };
   answer.event = [front](std::string text) {
@@ -60,6 +62,9 @@ Async<Response> serve_mcp(App& app, Request request) {
   // What only listens is no request that runs: of those there are as many as sessions.
   if (request.method == "POST") asked.place = request.admitted;
   const auto front = std::make_shared<Front>(app.loop(), request.gone);
+  const std::string* method = request.header("mcp-method");
+  front->listens =
+      request.method == "GET" || (method != nullptr && *method == "subscriptions/listen");
   // Then the endpoint says nothing any more, and nobody would hear it.
   const Cancel::Hearing hearing(
       front->gone, [front] { front->answer(refuse(kUnavailable, "the client has gone")); });

@@ -44,11 +44,12 @@ Async<Response> take_upload(App& app, Request request, std::string id) {
   if (type == nullptr || !is_upload(*type))
     co_return refuse(kUnsupportedMedia, "a skill is a zip, or a form with files",
                      "send multipart/form-data (curl -F files=@SKILL.md) or application/zip");
-  // One at a time: versions are numbered.
-  const session::Turns::Turn turn = co_await app.skill_turns().take();
-  if (app.has_ended()) co_return refuse(kUnavailable, "the server is stopping", kStartsAgain);
   std::expected<const Skill*, Response> known = known_skill(app, principal, id, {});
   if (!known) co_return std::move(known.error());
+  if (*known != nullptr) id = (*known)->id;  // another may bear its name when it is our turn
+  const std::string owner = *known != nullptr ? (*known)->owner : principal.name;
+  const session::Turns::Turn turn = co_await app.skill_turns(owner).take();
+  if (app.has_ended()) co_return refuse(kUnavailable, "the server is stopping", kStartsAgain);
   using Read = Result<std::shared_ptr<const SkillFiles>>;
   auto read = [body = std::move(request.body), content_type = *type]() -> Read {
     return std::make_shared<const SkillFiles>(TRY(read_upload(body, content_type)));
@@ -60,7 +61,7 @@ Async<Response> take_upload(App& app, Request request, std::string id) {
   if (app.has_ended()) co_return refuse(kUnavailable, "the server is stopping", kStartsAgain);
   known = known_skill(app, principal, id, (*files)->name);  // it may have been removed meanwhile
   if (!known) co_return std::move(known.error());
-  const Result<SkillStore::Place> place = app.skills().place_for(*known);
+  const Result<SkillStore::Place> place = app.skills().place_for(*known, principal);
   if (!place) co_return refuse(kTooMany, place.error().message(), "DELETE what is not needed");
   auto write = [folder = place->folder, skill = *files]() -> Status {
     return SkillStore::write_version(folder, *skill);

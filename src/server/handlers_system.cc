@@ -46,6 +46,7 @@ Async<Response> get_events(App& app, Request request) {
   Response response;
   response.headers = {{"Content-Type", "text/event-stream"}};
   response.body = std::move(stream);
+  response.listens = true;
   co_return response;
 }
 

@@ -28,7 +28,7 @@ using Socket = asio::generic::stream_protocol::socket;
 using Parser = http::request_parser<http::string_body>;
 using boost::system::error_code;
 
-constexpr std::size_t kPiece = 64 << 10;                   // of a file, for one write
+constexpr std::size_t kPiece = 64 << 10;                   // of an answer, for one write
 constexpr std::size_t kMaxLinger = std::size_t{64} << 20;  // read and thrown away after a refusal
 constexpr std::chrono::seconds kLinger{2};
 constexpr std::chrono::milliseconds kAcceptPause{50};  // when there are no descriptors left
@@ -166,6 +166,7 @@ struct HttpServer::State::Connection : std::enable_shared_from_this<Connection> 
 
   static Async<void> serve(std::shared_ptr<Connection> self);
   Async<bool> first_bytes();
+  Async<std::optional<Response>> read_body(Parser& parser, const Request& request);
   Async<bool> one_request();
   Async<bool> send_bytes(std::string bytes);
   Async<bool> send(Response response, bool is_head);
@@ -187,6 +188,20 @@ Async<bool> HttpServer::State::Connection::first_bytes() {
   if (error) co_return false;
   buffer.commit(size);
   co_return true;
+}
+
+// Why it is refused, if so. Part by part, since many that never end would be a lot together.
+Async<std::optional<Response>> HttpServer::State::Connection::read_body(Parser& parser,
+                                                                        const Request& request) {
+  parser.eager(true);  // as much as is there
+  while (!parser.is_done()) {
+    auto [error, size] = co_await http::async_read_some(socket, buffer, parser, kAwait);
+    if (error) co_return refuse_unread(error, timed_out);
+    if (server->gone) co_return refuse(kUnavailable, "the server has stopped", kStartsAgain);
+    std::optional<Response> full = server->handler.hold(request, parser.get().body().size());
+    if (full) co_return full;
+  }
+  co_return std::nullopt;
 }
 
 // True: another may follow.
@@ -232,9 +247,9 @@ Async<bool> HttpServer::State::Connection::one_request() {
       if (!told) co_return false;
     }
     expires_after(time_for(server->limits.body, parser.chunked() ? *admitted : length));
-    auto [body_error, body_size] = co_await http::async_read(socket, buffer, parser, kAwait);
-    if (body_error) {
-      co_await refuse_and_close(refuse_unread(body_error, timed_out));
+    std::optional<Response> refusal = co_await read_body(parser, request);
+    if (refusal) {
+      co_await refuse_and_close(std::move(*refusal));
       co_return false;
     }
   }
@@ -262,11 +277,19 @@ Async<void> HttpServer::State::Connection::serve(std::shared_ptr<Connection> sel
 
 // ---- answers ------------------------------------------------------------------
 
+// Each piece has its time, so that who reads nothing is given up soon however much there is.
 Async<bool> HttpServer::State::Connection::send_bytes(std::string bytes) {
-  expires_after(time_for(server->limits.write, bytes.size()));
-  const auto buffers = asio::buffer(bytes);
-  auto [error, size] = co_await asio::async_write(socket, buffers, kAwait);
-  co_return !error;
+  std::string_view rest = bytes;
+  while (!rest.empty()) {
+    const std::string_view piece = rest.substr(0, kPiece);
+    expires_after(time_for(server->limits.write, piece.size()));
+    const auto buffers = asio::buffer(piece);
+    auto [error, size] = co_await asio::async_write(socket, buffers, kAwait);
+    if (error) co_return false;
+    rest.remove_prefix(piece.size());
+  }
+  expires_never();
+  co_return true;
 }
 
 Async<bool> HttpServer::State::Connection::send(Response response, bool is_head) {

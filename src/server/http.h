@@ -10,6 +10,7 @@
 #include <expected>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/loop.h"
@@ -31,6 +32,8 @@ using Admission = std::expected<std::uint64_t, Response>;
 
 struct HttpHandler {
   std::function<Admission(Request&)> admit;
+  // So much of its body is there: why no more of it is wanted, if so.
+  std::function<std::optional<Response>(const Request&, std::size_t bytes)> hold;
   std::function<Async<Response>(Request)> answer;
 };
 

@@ -1,6 +1,8 @@
 #include "server/mcp_http.h"
 
 #include <algorithm>
+#include <iterator>
+#include <vector>
 
 #include "server/secret.h"
 
@@ -120,6 +122,19 @@ void McpHttp::forget_idle() {
   std::erase_if(sessions_, [](const auto& entry) { return entry.second->idle(); });
 }
 
+void McpHttp::forget_old(const std::string& principal) {
+  std::vector<std::shared_ptr<McpHttpStream>> all;
+  for (const auto& [id, session] : sessions_)
+    if (session->principal() == principal)
+      std::ranges::move(session->old_streams(), std::back_inserter(all));
+  std::ranges::sort(all, std::greater(), [](const auto& stream) { return stream->ended_at(); });
+  std::size_t sum = 0;
+  for (const auto& stream : all) {
+    sum += stream->bytes();
+    if (sum > kMaxOldBytes && stream != all.front()) stream->forget();
+  }
+}
+
 bool McpHttp::make_room(const std::string& principal) {
   std::size_t mine = 0;
   auto longest = sessions_.end();
@@ -146,7 +161,8 @@ void McpHttp::begin_session(McpHttpRequest& request, McpMessage message, McpHttp
     return;
   }
   const auto session =
-      std::make_shared<McpHttpSession>(service_, random_hex(16), request.principal);
+      std::make_shared<McpHttpSession>(service_, random_hex(16), request.principal,
+                                       [this, who = request.principal] { forget_old(who); });
   sessions_[session->id()] = session;
   session->post(std::move(message), std::move(answer), std::move(request.place));
 }

@@ -19,6 +19,8 @@ namespace belljar::server {
 
 inline constexpr std::size_t kMaxMcpSessions = 1000;
 inline constexpr std::size_t kMaxMcpSessionsOfOne = 64;  // principal
+// What is kept of streams that have ended, of one principal, besides the last of them.
+inline constexpr std::size_t kMaxOldBytes = std::size_t{32} << 20;
 
 class McpHttp {
  public:
@@ -42,6 +44,7 @@ class McpHttp {
   void get(const McpHttpRequest& request, McpHttpAnswer answer);
   std::shared_ptr<McpHttpSession> find(const McpHttpRequest& request, const McpHttpAnswer& answer);
   void forget_idle();
+  void forget_old(const std::string& principal);
   bool make_room(const std::string& principal);
 
   McpService& service_;

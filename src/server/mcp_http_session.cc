@@ -8,16 +8,21 @@ namespace {
 constexpr std::chrono::hours kIdle{1};
 constexpr std::size_t kMaxOldStreams = 32;  // that have ended
 constexpr std::size_t kMaxHearings = 256;
+constexpr std::size_t kMaxGeneralBytes = std::size_t{1} << 20;  // of what belongs to no request
 
 }  // namespace
 
-McpHttpSession::McpHttpSession(McpService& service, std::string id, std::string principal)
-    : id_(std::move(id)), general_(std::make_shared<McpHttpStream>("g")) {
+McpHttpSession::McpHttpSession(McpService& service, std::string id, std::string principal,
+                               OnOld on_old)
+    : id_(std::move(id)),
+      on_old_(std::move(on_old)),
+      general_(std::make_shared<McpHttpStream>("g", kMaxGeneralBytes)) {
   peer_ = McpPeer::make(service, std::move(principal),
                         [this](McpConnection::Send message) { send(message); });
 }
 
 McpHttpSession::~McpHttpSession() {
+  on_old_ = {};  // who would look at all sessions is taking this one away
   peer_->close();
   general_->detach();
   for (auto& [key, stream] : streams_) stream->detach();
@@ -55,7 +60,8 @@ void McpHttpSession::get(McpHttpAnswer answer, const std::string* last_event) {
   const bool good = !digits.empty() && digits.size() < 10 &&
                     digits.find_first_not_of("0123456789") == digits.npos;
   const Stream stream = good ? find(last_event->substr(0, dash)) : nullptr;
-  if (stream == nullptr) return refuse(answer, 404, "there is no such event");
+  if (stream == nullptr || stream->forgotten())
+    return refuse(answer, 404, "there is no such event");
   hear(stream, answer.gone);
   stream->resume(std::move(answer), std::stoul(digits), headers());
 }
@@ -84,8 +90,16 @@ void McpHttpSession::hear(const Stream& stream, const std::shared_ptr<Cancel>& g
 void McpHttpSession::send(const McpConnection::Send& message) {
   const auto found = streams_.find(message.about);
   if (message.text.empty() && found == streams_.end()) return;
-  const Stream& stream = found != streams_.end() ? found->second : general_;
+  const Stream stream = found != streams_.end() ? found->second : general_;
   stream->send(message);
+  if (stream->ended() && on_old_) on_old_();
+}
+
+std::vector<McpHttpSession::Stream> McpHttpSession::old_streams() const {
+  std::vector<Stream> old;
+  for (const auto& [key, stream] : streams_)
+    if (stream->ended()) old.push_back(stream);
+  return old;
 }
 
 McpHttpSession::Stream McpHttpSession::find(const std::string& id) const {

@@ -4,7 +4,9 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <map>
+#include <vector>
 
 #include "server/mcp_http_stream.h"
 #include "server/mcp_service.h"
@@ -13,7 +15,9 @@ namespace belljar::server {
 
 class McpHttpSession {
  public:
-  McpHttpSession(McpService& service, std::string id, std::string principal);
+  // Told when one of its streams has ended: what is kept of it has grown old.
+  using OnOld = std::function<void()>;
+  McpHttpSession(McpService& service, std::string id, std::string principal, OnOld on_old);
   McpHttpSession(const McpHttpSession&) = delete;
   McpHttpSession& operator=(const McpHttpSession&) = delete;
   ~McpHttpSession();
@@ -23,6 +27,8 @@ class McpHttpSession {
 
   const std::string& id() const { return id_; }
   const std::string& principal() const { return peer_->principal(); }
+  // Streams that have ended and are kept for who comes back.
+  std::vector<std::shared_ptr<McpHttpStream>> old_streams() const;
   bool idle() const;
   // Nothing while something runs or somebody listens.
   Clock::duration unused_for() const;
@@ -38,6 +44,7 @@ class McpHttpSession {
   void forget_old();
 
   std::string id_;
+  OnOld on_old_;
   Stream general_;
   std::map<std::string, Stream> streams_;  // by request
   std::deque<std::pair<std::shared_ptr<Cancel>, std::unique_ptr<Cancel::Hearing>>> hearings_;

@@ -3,8 +3,7 @@
 namespace belljar::server {
 namespace {
 
-constexpr std::size_t kMaxKept = 1000;                        // events
-constexpr std::size_t kMaxKeptBytes = std::size_t{32} << 20;  // of them
+constexpr std::size_t kMaxKept = 1000;  // events
 constexpr int kRetryMs = 500;
 
 }  // namespace
@@ -55,6 +54,7 @@ void McpHttpStream::begin() {
 }
 
 void McpHttpStream::end() {
+  if (!ended_) ended_at_ = Clock::now();
   ended_ = true;
   place_.reset();
   detach();
@@ -70,11 +70,18 @@ void McpHttpStream::lost(const Cancel* gone) {
   if (answer_ && answer_->gone.get() == gone) answer_.reset();
 }
 
+void McpHttpStream::forget() {
+  kept_.clear();
+  bytes_ = 0;
+  first_ = next_;
+  forgotten_ = true;
+}
+
 void McpHttpStream::keep(const std::string& text) {
   kept_.push_back(text);
   bytes_ += text.size();
   ++next_;
-  while (kept_.size() > 1 && (kept_.size() > kMaxKept || bytes_ > kMaxKeptBytes)) {
+  while (kept_.size() > 1 && (kept_.size() > kMaxKept || bytes_ > most_)) {
     bytes_ -= kept_.front().size();
     kept_.pop_front();
     ++first_;

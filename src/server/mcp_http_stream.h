@@ -4,14 +4,19 @@
 
 #include <deque>
 
+#include "base/loop.h"
 #include "server/mcp_connection.h"
 #include "server/mcp_http_exchange.h"
 
 namespace belljar::server {
 
+// Bytes that are kept of a stream for who comes back, besides its last event.
+inline constexpr std::size_t kMaxKeptBytes = std::size_t{4} << 20;
+
 class McpHttpStream {
  public:
-  explicit McpHttpStream(std::string id) : id_(std::move(id)) {}
+  explicit McpHttpStream(std::string id, std::size_t most = kMaxKeptBytes)
+      : id_(std::move(id)), most_(most) {}
 
   void send(const McpConnection::Send& message);
 
@@ -27,6 +32,11 @@ class McpHttpStream {
   void lost(const Cancel* gone);
 
   bool ended() const { return ended_; }
+  Clock::time_point ended_at() const { return ended_at_; }
+  // What is kept of it.
+  std::size_t bytes() const { return bytes_; }
+  void forget();
+  bool forgotten() const { return forgotten_; }
   bool heard() const { return answer_.has_value(); }
   // Until its end, whoever hears it then.
   void hold(std::shared_ptr<const void> place) { place_ = std::move(place); }
@@ -38,11 +48,14 @@ class McpHttpStream {
   void end();
 
   std::string id_;
+  std::size_t most_;
   std::optional<McpHttpAnswer> answer_;
   std::shared_ptr<const void> place_;
   McpHttpHeaders headers_;
   bool begun_ = false;
   bool ended_ = false;
+  bool forgotten_ = false;
+  Clock::time_point ended_at_;
   std::deque<std::string> kept_;
   std::size_t bytes_ = 0;
   std::size_t first_ = 0;  // the number of the first that is kept

@@ -56,6 +56,8 @@ struct Response {
   int status = 200;
   Headers headers;
   std::variant<std::string, FileBody, std::shared_ptr<EventStream>> body;
+  bool listens = false;               // a stream that lasts: not counted with requests that end
+  std::shared_ptr<const void> place;  // it counts against its limits until its last byte is gone
 };
 
 // One kind of failure, as clients tell them apart, and what to do about it where nothing

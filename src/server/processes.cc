@@ -11,6 +11,8 @@ namespace json = boost::json;
 constexpr std::size_t kMaxPrograms = 64;     // of one session
 constexpr std::int64_t kMaxWaitMs = 60'000;  // of one poll
 constexpr std::size_t kMaxWords = 1000;
+// What all programs of one owner may have been sent and have not read, in bytes.
+constexpr std::size_t kMaxUnread = std::size_t{64} << 20;
 
 constexpr std::pair<std::string_view, int> kSignals[] = {
     {"INT", SIGINT},   {"TERM", SIGTERM}, {"KILL", SIGKILL}, {"HUP", SIGHUP},  {"QUIT", SIGQUIT},
@@ -135,11 +137,23 @@ Async<ToolAnswer> Processes::poll(ToolCall& call, std::string id, Program progra
   co_return answer_of(id, program->read());
 }
 
+std::size_t Processes::unread(const std::string& session) const {
+  const std::string owner = engine_.owner_of(session);
+  std::size_t sum = 0;
+  for (const auto& [id, programs] : programs_) {
+    if (engine_.owner_of(id) != owner) continue;
+    for (const auto& [name, program] : programs) sum += program->unread();
+  }
+  return sum;
+}
+
 ToolAnswer Processes::write(const ToolCall& call, const std::string& id,
                             session::Program& program) {
   const std::string text = text_of(call.arguments, "text");
   const bool end = flag_of(call.arguments, "end");
   if (text.empty() && !end) return invalid("text, or end, is needed");
+  if (unread(call.session) + text.size() > kMaxUnread)
+    return tool_error("limit", "the processes have not read 64 MiB of what they were sent");
   Status done;
   if (!text.empty()) done = program.write(text);
   if (done && end) done = program.close_input();

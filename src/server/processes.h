@@ -27,8 +27,10 @@ class Processes {
  private:
   using Program = std::shared_ptr<session::Program>;
   Async<ToolAnswer> start(ToolCall& call);
+  // By the programs of all sessions that have the owner of this one.
+  std::size_t unread(const std::string& session) const;
   Async<ToolAnswer> poll(ToolCall& call, std::string id, Program program);
-  static ToolAnswer write(const ToolCall& call, const std::string& id, session::Program& program);
+  ToolAnswer write(const ToolCall& call, const std::string& id, session::Program& program);
   static ToolAnswer signal(const ToolCall& call, const std::string& id, session::Program& program);
 
   [[maybe_unused]] Loop& loop_;

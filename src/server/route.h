@@ -12,6 +12,7 @@
 
 #include "base/loop.h"
 #include "server/message.h"
+#include "server/places.h"
 #include "server/tokens.h"
 
 namespace belljar::server {
@@ -62,7 +63,7 @@ struct Admitted {
   const Route* route = nullptr;
   Parameters parameters;
   Principal principal;
-  std::shared_ptr<void> places;  // it counts against its limits while this lives
+  std::shared_ptr<Place> place;  // it counts against its limits while this lives; null: it does not
 };
 
 }  // namespace belljar::server

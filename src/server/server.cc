@@ -59,6 +59,7 @@ struct Running {
   Status listen();
   void wait_for_stop();
   void wait_for_reload();
+  void end();
   static Async<void> stop(Running& self);
 };
 
@@ -89,9 +90,14 @@ Async<void> Running::stop(Running& self) {
   self.http->drain();
   const auto patience = self.app->setup().loaded.server.drain_timeout;
   const bool in_time = co_await self.http->drained(Clock::now() + patience);
-  self.app->end();
+  self.end();
   if (!in_time) co_await self.http->drained(Clock::now() + kLastWords);
   self.loop.stop();
+}
+
+void Running::end() {
+  if (const std::optional<std::string> left = app->end())
+    options.say("guests left more than could be removed in time; the next start removes " + *left);
 }
 
 void Running::wait_for_reload() {
@@ -120,6 +126,7 @@ Status serve(Setup setup, ServeOptions options) {
   self.app = TRY(App::make(self.loop, std::move(setup)));
   App* app = self.app.get();
   HttpHandler handler{.admit = [app](Request& request) { return app->admit(request); },
+                      .hold = &App::hold,
                       .answer = [app](Request request) { return app->answer(std::move(request)); }};
   self.http = std::make_unique<HttpServer>(self.loop, limits_of(app->setup().loaded.server),
                                            std::move(handler));
@@ -136,7 +143,7 @@ Status serve(Setup setup, ServeOptions options) {
   self.loop.run();
   approvals.reset();
   self.app->drain();
-  self.app->end();
+  self.end();
   app->set_http(nullptr);
   self.http.reset();
   return {};

@@ -137,8 +137,17 @@ const Skill* SkillStore::own(const std::string& name, const Principal& principal
   return nullptr;
 }
 
-Result<SkillStore::Place> SkillStore::place_for(const Skill* skill) const {
-  if (skill == nullptr && skills_.size() >= kMaxSkills) return fail("there are too many skills");
+Status SkillStore::check_room(const Principal& owner) const {
+  if (skills_.size() >= kMaxSkills) return fail("there are too many skills");
+  const auto is_own = [&](const auto& entry) { return entry.second.owner == owner.name; };
+  const auto own = static_cast<std::size_t>(std::ranges::count_if(skills_, is_own));
+  if (own >= kMaxSkillsOfOne && !owner.may(Right::admin))
+    return fail("this token has " + std::to_string(own) + " skills, the most allowed");
+  return {};
+}
+
+Result<SkillStore::Place> SkillStore::place_for(const Skill* skill, const Principal& owner) const {
+  if (skill == nullptr) TRY(check_room(owner));
   if (skill != nullptr && skill->versions.size() >= kMaxVersions)
     return fail("the skill has too many versions");
   const std::string id = skill != nullptr ? skill->id : "skill_" + TRY(make_token()).substr(3, 24);

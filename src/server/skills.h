@@ -53,7 +53,7 @@ class SkillStore {
     std::uint64_t version;
     std::string folder;  // inside it
   };
-  Result<Place> place_for(const Skill* skill) const;
+  Result<Place> place_for(const Skill* skill, const Principal& owner) const;
   // After it was written.
   Result<const Skill*> add(const Place& place, const SkillFiles& files, const Principal& owner);
   // Where its files are, for who removes them; nullopt: there is none.
@@ -62,6 +62,7 @@ class SkillStore {
 
  private:
   explicit SkillStore(std::string folder) : folder_(std::move(folder)) {}
+  Status check_room(const Principal& owner) const;
   Status save(const Skill& skill) const;
 
   std::string folder_;
@@ -69,6 +70,7 @@ class SkillStore {
 };
 
 inline constexpr std::size_t kMaxSkills = 1'000;
-inline constexpr std::size_t kMaxVersions = 100;  // of one skill
+inline constexpr std::size_t kMaxSkillsOfOne = 250;  // token that is no administrator's
+inline constexpr std::size_t kMaxVersions = 100;     // of one skill
 
 }  // namespace belljar::server

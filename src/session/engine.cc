@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "base/remove_tree.h"
 #include "plan/scratch.h"
@@ -78,11 +79,19 @@ Result<std::unique_ptr<Engine>> Engine::make(Loop& loop, Policy policy, Caller c
   begin(loop, Reaper::run(engine->reaper_));
   Common& common = *engine->common_;
   common.bound = std::move(bound);
+  common.removing.begin(
+      [gives_up = common.gives_up_removing()] { remove_stale_scratch_folders(gives_up); },
+      "what others left");
   (void)common.warm.find(shared_by_sessions(engine->policy_, common.settings));  // on its way
   return engine;
 }
 
-Engine::~Engine() {
+Engine::~Engine() { (void)end(); }
+
+std::optional<std::string> Engine::end(std::chrono::milliseconds removal) {
+  const std::string folder = std::exchange(folder_, {});
+  if (folder.empty()) return std::nullopt;
+  common_->removing_ends = Clock::now() + removal;
   reaper_->engine = nullptr;
   reaper_->timer.cancel();
   for (auto& [id, session] : sessions_) session->end();
@@ -91,7 +100,9 @@ Engine::~Engine() {
   for (Aside* aside :
        {&common_->aside, &common_->launching, &common_->starting, &common_->removing})
     aside->finish();
-  remove_tree(folder_);
+  remove_tree(folder, common_->gives_up_removing());
+  std::error_code ignored;  // then it is not there
+  return std::filesystem::exists(folder, ignored) ? std::optional(folder) : std::nullopt;
 }
 
 // ---- sessions -----------------------------------------------------------------

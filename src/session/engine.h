@@ -1,9 +1,10 @@
 // Engine: the sessions of a program, on one event loop. A session is made by the first
-// call that names it. Everything ends with the engine: guests and temporary folders at
-// once when it is destroyed; when its process is killed the guests at once and the
-// folders at the next start.
+// call that names it. Everything ends with the engine: guests at once, and temporary folders
+// too, unless guests have made them so large that it takes too long. What is left of those,
+// or by a process that was killed, the next engine removes, beside its work.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -14,6 +15,9 @@
 
 namespace belljar::session {
 
+// For removing what guests left, at the end.
+inline constexpr std::chrono::seconds kRemovalTime{10};
+
 class Engine {
  public:
   static Result<std::unique_ptr<Engine>> make(Loop& loop, Policy policy, Caller caller,
@@ -22,6 +26,9 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
   ~Engine();
+
+  // As its destruction does, in that time. The folder that was not removed whole, if so.
+  std::optional<std::string> end(std::chrono::milliseconds removal = kRemovalTime);
 
   // Without an id, one is made up. Returns it.
   Result<std::string> open(const std::string& id = {}, std::optional<Policy> policy = {});
@@ -48,6 +55,7 @@ class Engine {
   // Which of all sessions that had this id it is; 0: there is none now.
   std::uint64_t number(const std::string& id) const;
   Aside& aside() { return common_->aside; }
+  std::string owner_of(const std::string& id) const { return common_->owner_of(id); }
   // Asked on the loop. Until it is told, all sessions are one's.
   void know_owners(std::function<std::string(const std::string& id)> owner_of) {
     common_->owner_of = std::move(owner_of);
@@ -67,7 +75,7 @@ class Engine {
 
   std::shared_ptr<Common> common_;  // sessions that end later need it
   Policy policy_;
-  std::string folder_;
+  std::string folder_;  // empty: it has ended
   Sessions sessions_;
   std::set<std::string> reaped_;
   std::uint64_t made_ = 0;

@@ -104,7 +104,7 @@ Async<Result<std::shared_ptr<Program>>> Program::start(std::shared_ptr<AsyncJar>
 
 Status Program::write(std::string_view bytes) {
   if (!running() || input_ends_) return fail("the program reads no more");
-  if (outbox_.size() + bytes.size() > kMaxPending)
+  if (unread() + bytes.size() > kMaxPending)
     return fail("the program does not read what it was sent");
   outbox_.append(bytes);
   if (!std::exchange(sending_, true)) begin(jar_->loop(), send(shared_from_this()));
@@ -112,11 +112,11 @@ Status Program::write(std::string_view bytes) {
 }
 
 Async<void> Program::send(std::shared_ptr<Program> self) {
-  while (!self->outbox_.empty() && self->input_.is_open()) {
-    const std::string& bytes = self->outbox_;
+  while (self->unread() > 0 && self->input_.is_open()) {
+    const std::string_view bytes = std::string_view(self->outbox_).substr(self->sent_);
     ssize_t n =
         retry([&] { return ::write(self->input_.native_handle(), bytes.data(), bytes.size()); });
-    if (n > 0) self->outbox_.erase(0, static_cast<std::size_t>(n));
+    if (n > 0) self->was_sent(static_cast<std::size_t>(n));
     if (n > 0) continue;
     if (errno != EAGAIN) break;  // it has hung up
     const bool waited = co_await writable(self->input_);
@@ -124,6 +124,15 @@ Async<void> Program::send(std::shared_ptr<Program> self) {
   }
   self->sending_ = false;
   if (self->input_ends_) self->end_of_input();
+}
+
+// A pipe takes a little at a time, and what is left is not moved up for each.
+void Program::was_sent(std::size_t size) {
+  sent_ += size;
+  if (2 * sent_ < outbox_.size()) return;
+  outbox_.erase(0, sent_);
+  outbox_.shrink_to_fit();
+  sent_ = 0;
 }
 
 Status Program::close_input() {

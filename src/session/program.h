@@ -28,6 +28,8 @@ class Program : public std::enable_shared_from_this<Program> {
 
   // What it will read, when it does.
   Status write(std::string_view bytes);
+  // Bytes of it that it has not read yet.
+  std::size_t unread() const { return outbox_.size() - sent_; }
   // It reads the end. A terminal has no end but what its user types: ^D.
   Status close_input();
   Status resize(std::uint16_t rows, std::uint16_t columns);
@@ -50,6 +52,7 @@ class Program : public std::enable_shared_from_this<Program> {
   static Result<Ends> open_pipes(Loop& loop, std::size_t max_output);
   static Result<Ends> open_terminal(Loop& loop, std::size_t max_output, const ProgramCall& call);
   static Async<void> send(std::shared_ptr<Program> self);
+  void was_sent(std::size_t size);
   void end_of_input();
   void hear();
 
@@ -61,6 +64,7 @@ class Program : public std::enable_shared_from_this<Program> {
   std::size_t max_output_;
   OnOutput on_output_;
   std::string outbox_;
+  std::size_t sent_ = 0;  // of it
   bool sending_ = false;
   bool has_news_ = false;  // since it was last read
   bool input_ends_ = false;

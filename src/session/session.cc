@@ -116,9 +116,10 @@ Session::~Session() {
   end();
   std::function<void()> wait = [] {};
   if (jar_ != nullptr) wait = jar_->wait_for_the_rest();
-  common_->removing.begin([folder = std::move(folder_), wait = std::move(wait)] {
+  common_->removing.begin([folder = std::move(folder_), wait = std::move(wait),
+                           gives_up = common_->gives_up_removing()] {
     wait();
-    remove_tree(folder);
+    remove_tree(folder, gives_up);
   });
 }
 

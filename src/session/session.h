@@ -3,6 +3,7 @@
 // by the next one after everything in it was ended; the files stay.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <set>
@@ -29,6 +30,11 @@ struct Common {
   Host host;
   SessionSettings settings;
   std::optional<Reach> bound;  // of a project that is not trusted
+  // When nothing more is removed of what guests left: the next start does the rest.
+  std::atomic<Clock::time_point> removing_ends = Clock::time_point::max();
+  std::function<bool()> gives_up_removing() const {
+    return [this] { return Clock::now() >= removing_ends.load(); };
+  }
   // Apart, so that nobody who calls or starts waits for what others have left behind.
   Aside aside{};      // what a call waits for
   Aside launching{};  // jars, whose plans search for what globs match
