@@ -1,97 +1,23 @@
 // approvals: what models wait for, shown to a person who decides.
 #include <poll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <cstdio>
-#include <deque>
-#include <filesystem>
 #include <iostream>
 
-#include "base/fd.h"
 #include "base/json.h"
 #include "base/printable.h"
 #include "base/syscall.h"
+#include "cli/approval_servers.h"
+#include "cli/commands.h"
 #include "cli/flags.h"
-#include "cli/server_places.h"
 #include "cli/session_loop.h"
 
 namespace belljar::cli {
 namespace {
 
 namespace json = boost::json;
-
-constexpr int kPatienceMs = 5000;
-constexpr std::size_t kMaxLine = std::size_t{64} << 20;
-
-// A server that may have something to approve.
-class Server {
- public:
-  static Result<Server> connect(const std::string& path) {
-    Server server;
-    server.fd_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (!server.fd_) return fail("socket", errno);
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof address.sun_path) return fail("the path " + path + " is too long");
-    path.copy(static_cast<char*>(address.sun_path), path.size());
-    const auto* to = reinterpret_cast<const sockaddr*>(&address);
-    if (::connect(server.fd_.get(), to, sizeof address) < 0) return fail("connect", errno);
-    return server;
-  }
-
-  void send(const json::object& request) { write_all(fd_.get(), json::serialize(request) + "\n"); }
-
-  // nullopt: it has ended, or says nothing.
-  std::optional<json::object> receive(int patience_ms) {
-    for (;;) {
-      if (std::optional<json::object> ready = take()) return ready;
-      pollfd wait{.fd = fd_.get(), .events = POLLIN, .revents = 0};
-      if (retry([&] { return ::poll(&wait, 1, patience_ms); }) <= 0) return std::nullopt;
-      if (!read()) return std::nullopt;
-    }
-  }
-
-  bool read() {
-    std::array<char, 65536> bytes{};
-    const ssize_t n = retry([&] { return ::read(fd_.get(), bytes.data(), bytes.size()); });
-    if (n <= 0 || in_.size() > kMaxLine) return false;
-    in_.append(bytes.data(), static_cast<std::size_t>(n));
-    return true;
-  }
-
-  // A message that is there already.
-  std::optional<json::object> take() {
-    const std::size_t end = in_.find('\n');
-    if (end == in_.npos) return std::nullopt;
-    boost::system::error_code error;
-    json::value value = json::parse(in_.substr(0, end), error);
-    in_.erase(0, end + 1);
-    if (error || !value.is_object()) return json::object();
-    return value.get_object();
-  }
-
-  int fd() const { return fd_.get(); }
-
- private:
-  Fd fd_;
-  std::string in_;
-};
-
-std::deque<Server> servers() {
-  std::deque<Server> found;
-  const Result<std::string> folder = runtime_folder();
-  std::error_code error;
-  if (!folder) return found;
-  for (const auto& entry : std::filesystem::directory_iterator(*folder, error)) {
-    if (entry.path().extension() != ".sock" || entry.path().filename() == kServeSocket) continue;
-    Result<Server> server = Server::connect(entry.path());
-    if (server) found.push_back(*std::move(server));
-  }
-  return found;
-}
 
 std::string text_of(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
@@ -121,10 +47,21 @@ std::string tool_of(const json::object& approval) {
   return tool != nullptr && tool->is_object() ? text_of(tool->get_object(), "kind") : "";
 }
 
+// Whether patterns and sameness are about anything in it.
+bool has_commands(const json::object& approval) {
+  const std::string tool = tool_of(approval);
+  return tool == "shell" || tool == "process_start";
+}
+
 void print(const json::object& approval) {
-  std::printf("%s  %s  session %s\n", styled(shown(tool_of(approval)), Style::bold, 1).c_str(),
+  const std::string by = text_of(approval, "asked_by");
+  const std::string agent = text_of(approval, "agent");
+  std::string who;
+  if (!by.empty()) who += "  asked by " + shown(by);
+  if (!agent.empty()) who += "  agent " + shown(agent);
+  std::printf("%s  %s  session %s%s\n", styled(shown(tool_of(approval)), Style::bold, 1).c_str(),
               shown(text_of(approval, "approval_id")).c_str(),
-              shown(text_of(approval, "session_id")).c_str());
+              shown(text_of(approval, "session_id")).c_str(), who.c_str());
   const json::value* arguments = approval.if_contains("arguments");
   if (arguments == nullptr || !arguments->is_object()) return;
   for (const auto& argument : arguments->get_object()) {
@@ -135,91 +72,170 @@ void print(const json::object& approval) {
   }
 }
 
+// What there is of all that can be asked, and an error about each that cannot.
+struct Waiting {
+  json::array approvals;
+  std::vector<Error> lost;
+};
+
+Result<Waiting> all_that_wait() {
+  ApprovalServers servers = TRY(approval_servers());
+  Waiting waiting{.approvals = {}, .lost = std::move(servers.lost)};
+  for (ApprovalServer& server : servers.found) {
+    const Result<json::array> pending = server.pending();
+    if (!pending) waiting.lost.push_back(pending.error());
+    if (pending)
+      waiting.approvals.insert(waiting.approvals.end(), pending->begin(), pending->end());
+  }
+  return waiting;
+}
+
 Result<int> list(bool as_json) {
-  json::array all;
-  for (Server& server : servers()) {
-    server.send({{"op", "list"}});
-    const std::optional<json::object> answer = server.receive(kPatienceMs);
-    const json::value* pending = answer ? answer->if_contains("pending") : nullptr;
-    if (pending == nullptr || !pending->is_array()) continue;
-    for (const json::value& one : pending->get_array()) all.push_back(one);
-  }
-  if (as_json) {
-    write_all(1, pretty(all));
-    return 0;
-  }
-  if (all.empty()) std::puts("Nothing waits for approval.");
-  for (const json::value& one : all)
-    if (one.is_object()) print(one.get_object());
-  return 0;
+  const Waiting waiting = TRY(all_that_wait());
+  if (as_json) write_all(1, pretty(waiting.approvals));
+  if (!as_json && waiting.approvals.empty())
+    std::puts(waiting.lost.empty() ? "Nothing waits for approval."
+                                   : "Nothing waits for approval where it could be asked.");
+  for (const json::value& one : waiting.approvals)
+    if (!as_json && one.is_object()) print(one.get_object());
+  std::fflush(stdout);
+  for (const Error& error : waiting.lost) print_error(error);
+  return waiting.lost.empty() ? 0 : 1;
+}
+
+bool is_about(const json::value& approval, const json::object& decision) {
+  if (!approval.is_object()) return false;
+  return text_of(approval.get_object(), "approval_id") == text_of(decision, "approval_id");
+}
+
+// Whether the server has that one.
+Result<bool> awaits(ApprovalServer& server, const json::object& decision) {
+  const json::array pending = TRY(server.pending());
+  return std::ranges::any_of(pending,
+                             [&](const json::value& one) { return is_about(one, decision); });
 }
 
 Result<int> decide(const json::object& decision) {
-  for (Server& server : servers()) {
-    server.send({{"op", "list"}});
-    const std::optional<json::object> answer = server.receive(kPatienceMs);
-    const json::value* pending = answer ? answer->if_contains("pending") : nullptr;
-    if (pending == nullptr || !pending->is_array()) continue;
-    for (const json::value& one : pending->get_array()) {
-      if (!one.is_object() || one.get_object().at("approval_id") != decision.at("approval_id"))
-        continue;
-      server.send(decision);
-      const std::optional<json::object> done = server.receive(kPatienceMs);
-      if (done && done->contains("ok")) return 0;
-      return fail(done ? printable(text_of(*done, "error")) : "the server does not answer");
-    }
+  ApprovalServers servers = TRY(approval_servers());
+  for (ApprovalServer& server : servers.found) {
+    const Result<bool> here = awaits(server, decision);
+    if (!here) servers.lost.push_back(here.error());
+    if (!here || !*here) continue;
+    TRY(server.decide(decision));
+    return 0;
   }
+  for (const Error& error : servers.lost) print_error(error);
   return fail("nothing of that id waits for approval", 0, "belljar approvals list");
 }
 
 // ---- asking -------------------------------------------------------------------
 
+constexpr const char* kChoices =
+    "  y          yes, this once\n"
+    "  n [WORDS]  no; the words are for the model\n"
+    "  a          always: every call of this tool, until the session ends\n";
+constexpr const char* kChoicesOfCommands =
+    "  s          the very same commands, until the session ends\n"
+    "  p PATTERN  commands of this tool that match, until the session ends: p git *\n";
+
+// What a line that was typed says; false: nothing that is understood.
+bool read_choice(const std::string& line, bool of_commands, json::object& decision) {
+  const std::size_t space = std::min(line.find(' '), line.size());
+  const std::string word = line.substr(0, space);
+  const std::string rest = line.substr(std::min(space + 1, line.size()));
+  if (word == "n" || word == "no") {
+    decision["decision"] = "deny";
+    if (!rest.empty()) decision["message"] = rest;
+    return true;
+  }
+  decision["decision"] = "approve";
+  if (of_commands && (word == "p" || word == "pattern") && !rest.empty()) {
+    decision["scope"] = "pattern";
+    decision["pattern"] = rest;
+    return true;
+  }
+  if (!rest.empty()) return false;
+  if (word == "a" || word == "always") decision["scope"] = "tool";
+  if (of_commands && (word == "s" || word == "same")) decision["scope"] = "same";
+  return decision.contains("scope") || word == "y" || word == "yes";
+}
+
+// nullopt: nobody types any more.
 std::optional<json::object> ask(const json::object& approval) {
-  print(approval);
-  json::object decision{{"op", "decide"}, {"approval_id", approval.at("approval_id")}};
+  const bool of_commands = has_commands(approval);
   for (;;) {
-    std::printf("[y]es [n]o [a]lways (this tool, in this session) ? ");
+    std::printf("[y]es [n]o [a]lways (this tool, in this session)%s [?] ",
+                of_commands ? " [s]ame [p]attern (commands, in this session)" : "");
     std::fflush(stdout);
     std::string line;
     if (!std::getline(std::cin, line)) return std::nullopt;
-    if (line == "y" || line == "yes") decision["decision"] = "approve";
-    if (line == "n" || line == "no") decision["decision"] = "deny";
-    if (line == "a" || line == "always") {
-      decision["decision"] = "approve";
-      decision["scope"] = "tool";
-    }
-    if (decision.contains("decision")) return decision;
+    json::object decision{{"op", "decide"}, {"approval_id", text_of(approval, "approval_id")}};
+    if (read_choice(line, of_commands, decision)) return decision;
+    std::printf("%s%s", kChoices, of_commands ? kChoicesOfCommands : "");
   }
 }
 
+// Until it is decided. False: nobody types any more.
+Result<bool> ask_and_decide(ApprovalServer& server, const json::object& approval) {
+  print(approval);
+  for (;;) {
+    const std::optional<json::object> decision = ask(approval);
+    if (!decision) return false;
+    const Status done = server.decide(*decision);
+    if (done) return true;
+    print_warning(done.error().message());
+    // A pattern that does not match is no decision yet.
+    if (!TRY(awaits(server, *decision))) return true;
+  }
+}
+
+// What a server has said. False: nobody types any more.
+Result<bool> hear(ApprovalServer& server) {
+  TRY(server.read());
+  while (const std::optional<json::object> message = server.take()) {
+    if (text_of(*message, "event") != "required") continue;
+    if (!TRY(ask_and_decide(server, *message))) return false;
+  }
+  return true;
+}
+
 Result<int> converse() {
-  std::deque<Server> all = servers();
+  ApprovalServers servers = TRY(approval_servers());
+  std::deque<ApprovalServer>& all = servers.found;
+  for (const Error& error : servers.lost) print_error(error);
   if (all.empty())
-    return fail("no server of yours runs", 0, "start `belljar mcp` with permissions that ask");
-  for (Server& server : all) server.send({{"op", "watch"}});
+    return fail("no server of yours runs", 0,
+                "start `belljar mcp` or `belljar serve` with permissions that ask");
+  for (ApprovalServer& server : all) TRY(server.send({{"op", "watch"}}));
   std::fputs("Waiting for calls to approve; ^C ends.\n", stderr);
   while (!all.empty()) {
     std::vector<pollfd> waits;
-    for (const Server& server : all)
+    for (const ApprovalServer& server : all)
       waits.push_back({.fd = server.fd(), .events = POLLIN, .revents = 0});
     if (retry([&] { return ::poll(waits.data(), waits.size(), -1); }) < 0)
       return fail("poll", errno);
     for (std::size_t i = all.size(); i-- > 0;) {
       if (waits[i].revents == 0) continue;
-      if (!all[i].read()) {
-        all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
-        continue;
-      }
-      while (std::optional<json::object> message = all[i].take()) {
-        if (message->contains("error")) print_warning(printable(text_of(*message, "error")));
-        if (text_of(*message, "event") != "required") continue;
-        const std::optional<json::object> decision = ask(*message);
-        if (!decision) return 0;
-        all[i].send(*decision);
-      }
+      const Result<bool> heard = hear(all[i]);
+      if (heard && !*heard) return 0;
+      if (!heard) all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));  // it has ended
     }
   }
   return 0;
+}
+
+Status check_scope(const std::string& scope, const std::string& pattern, bool approves) {
+  constexpr const char* kScopesAre =
+      "once, tool (every call of it), pattern (commands that match --pattern) or same (the very "
+      "same commands); all but once count until the session ends";
+  if (!scope.empty() && std::ranges::find(kScopes, scope) == std::end(kScopes))
+    return fail("--scope: " + printable(scope) + " is none", 0, kScopesAre);
+  if (!approves && !scope.empty()) return fail("a no counts once, and has no scope");
+  if (scope == "pattern" && pattern.empty())
+    return fail("--scope=pattern: which one?", 0, "--pattern='git *'");
+  if (!pattern.empty() && scope != "pattern")
+    return fail("--pattern goes with --scope=pattern only", 0, "leave --scope out");
+  return {};
 }
 
 Result<int> run_approvals(const Arguments& arguments) {
@@ -239,6 +255,7 @@ Result<int> run_approvals(const Arguments& arguments) {
   if ((rest[0] != "approve" && rest[0] != "deny") || rest.size() != 2) return wrong;
   json::object decision{{"op", "decide"}, {"approval_id", rest[1]}, {"decision", rest[0]}};
   if (!pattern.empty() && scope.empty()) scope = "pattern";
+  TRY(check_scope(scope, pattern, rest[0] == "approve"));
   if (!scope.empty()) decision["scope"] = scope;
   if (!pattern.empty()) decision["pattern"] = pattern;
   if (!message.empty()) decision["message"] = message;

@@ -45,7 +45,7 @@ struct Subcommand {
 inline constexpr std::string_view kColors[] = {"auto", "always", "never"};
 inline constexpr std::string_view kShells[] = {"bash", "zsh", "fish"};
 inline constexpr std::string_view kManPages[] = {"belljar", "belljar-exec", "belljar.toml"};
-inline constexpr std::string_view kDocuments[] = {"policy", "hosts"};
+inline constexpr std::string_view kDocuments[] = {"policy", "hosts", "limits"};
 
 // Every command has these.
 inline constexpr FlagHelp kGlobalFlags[] = {
@@ -84,7 +84,7 @@ inline constexpr FlagHelp kShellFlags[] = {
 
 inline constexpr std::string_view kPermissions[] = {"auto", "ask", "deny"};
 inline constexpr FlagHelp kServeFlags[] = {
-    {"listen", 0, "ADDRESS:PORT|unix:PATH", "listen here only"},
+    {"listen", 0, "ADDRESS:PORT|unix:PATH", "listen here instead of 127.0.0.1:8077 (repeatable)"},
     {"allow-remote", 0, "", "the address may be one that others can reach"},
     {"config", 0, "FILE", "read this file instead of yours and the project's", Offer::file},
     {"token-file", 0, "FILE", "the tokens; made with one in it if it is not there", Offer::file},
@@ -121,9 +121,8 @@ inline constexpr std::string_view kApprovalsWords[] = {"list", "approve", "deny"
 inline constexpr FlagHelp kApprovalsFlags[] = {
     {"json", 0, "", "with list: print JSON"},
     {"scope", 0, "SCOPE",
-     "with approve: once, tool (in this session), pattern or same (commands); once unless a "
-     "pattern is given",
-     Offer::nothing, kScopes},
+     "with approve: what the yes is for, see below; once unless a pattern is given", Offer::nothing,
+     kScopes},
     {"pattern", 0, "PATTERN",
      "with approve: commands of this tool that match it, until the session ends"},
     {"message", 0, "TEXT", "a word to the model"},
@@ -241,8 +240,10 @@ inline constexpr Subcommand kSubcommands[] = {
      .run = serve,
      .accepts = Accepts::policy,
      .flags = kServeFlags,
-     .more = "Listens on 127.0.0.1:8077 and on a socket in your runtime folder. Requests carry a\n"
-             "token of the token file; on the socket you need none. / describes the requests.\n"
+     .more = "Listens on 127.0.0.1:8077 and on a socket in your runtime folder, by which belljar\n"
+             "sessions and approvals find it; with --listen there and on that socket. Requests\n"
+             "carry a token of the token file; on the socket you need none. / describes the\n"
+             "requests.\n"
              "\n"
              "Examples\n"
              "  belljar serve --profile=restricted\n"
@@ -265,12 +266,24 @@ inline constexpr Subcommand kSubcommands[] = {
      .purpose = "decide about the calls that wait for a person",
      .run = approvals,
      .flags = kApprovalsFlags,
-     .more = "Without a word it shows each call as it comes, and asks.\n"
-             "\n"
-             "Examples\n"
-             "  belljar approvals\n"
-             "  belljar approvals approve a_0123 --pattern='git *'\n"
-             "  belljar approvals deny a_0123 --message='use the test database'\n",
+     .more =
+         "Without a word it shows each call as it comes, and asks. list says who asks: the name\n"
+         "of a token, and the agent if one was named. It exits with 1 when a server could not\n"
+         "be asked.\n"
+         "\n"
+         "Scopes of a yes\n"
+         "  once     this call\n"
+         "  tool     every call of this tool, until the session ends\n"
+         "  pattern  commands of this tool that all match --pattern, until the session ends\n"
+         "  same     the very same commands of this tool, until the session ends\n"
+         "\n"
+         "Examples\n"
+         "  belljar approvals\n"
+         "  belljar approvals approve a_0123\n"
+         "  belljar approvals approve a_0123 --scope=tool\n"
+         "  belljar approvals approve a_0123 --scope=same\n"
+         "  belljar approvals approve a_0123 --pattern='git *'\n"
+         "  belljar approvals deny a_0123 --message='use the test database'\n",
      .choices = kApprovalsWords},
     {.name = "sessions",
      .alias = "",
@@ -278,8 +291,9 @@ inline constexpr Subcommand kSubcommands[] = {
      .purpose = "list the sessions of a running `belljar serve`, use one, or end one",
      .run = sessions,
      .flags = kSessionsFlags,
-     .more = "attach is a prompt of the session's Python or shell. ^C interrupts what runs,\n"
-             "^D leaves; the session goes on.\n"
+     .more = "attach is a prompt of the session's Python or shell. ^C stops what you began there\n"
+             "and nothing of others, whose calls yours wait for. ^D or exit leaves; the session\n"
+             "goes on.\n"
              "\n"
              "Examples\n"
              "  belljar sessions list\n"
@@ -343,7 +357,7 @@ inline constexpr Subcommand kSubcommands[] = {
      .hidden = true},
     {.name = "docs",
      .alias = "",
-     .usage = "policy|hosts",
+     .usage = "policy|hosts|limits",
      .purpose = "print a page of docs/ that is made from the tables",
      .run = docs,
      .choices = kDocuments,

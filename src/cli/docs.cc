@@ -1,11 +1,12 @@
-// docs: docs/policy.md, from the tables of keys and profiles, and the table of
-// docs/hosts.md, from plans, so that they cannot say anything else than the program
-// does. A test compares them.
+// docs: docs/policy.md, from the tables of keys and profiles, the table of docs/hosts.md, from
+// plans, and that of limits in docs/server.md, from their constants, so that they cannot say
+// anything else than the program does. A test compares them.
 #include <algorithm>
 #include <cstdio>
 
 #include "cli/help.h"
 #include "cli/ladder.h"
+#include "cli/limits_table.h"
 #include "policy/profiles.h"
 #include "policy/server_keys.h"
 #include "policy/session_keys.h"
@@ -299,7 +300,8 @@ std::string policy_page() {
 Result<int> print_document(const Arguments& arguments) {
   const std::string page = arguments.size() == 1 ? arguments[0] : "";
   std::string text = page == "policy" ? policy_page() : page == "hosts" ? ladder_table() : "";
-  if (text.empty()) return fail("docs needs the name of a page: policy or hosts");
+  if (page == "limits") text = limits_table();
+  if (text.empty()) return fail("docs needs the name of a page: policy, hosts or limits");
   std::fputs(text.c_str(), stdout);
   return 0;
 }

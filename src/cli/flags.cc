@@ -41,6 +41,10 @@ class Reader {
     auto own = std::ranges::find(own_, name, &Flag::name);
     if (own != own_.end()) {
       if (own->seen != nullptr) *own->seen = true;
+      if (own->values != nullptr) {
+        own->values->push_back(TRY(value_of(name, value)));
+        return {};
+      }
       if (own->value == nullptr) return no_value(name, value);
       *own->value = TRY(value_of(name, value));
       return {};

@@ -12,6 +12,7 @@ struct Flag {
   char letter = 0;               // a short form, or 0
   std::string* value = nullptr;  // and, or
   bool* seen = nullptr;
+  std::vector<std::string>* values = nullptr;  // in place of `value`: it may come again
 };
 
 struct Parsed {

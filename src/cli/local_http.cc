@@ -44,6 +44,14 @@ std::string request_text(const std::string& method, const std::string& path,
   return text + "Content-Length: " + std::to_string(content.size()) + "\r\n\r\n" + content;
 }
 
+std::string header_in(std::string_view head, std::string_view name) {
+  const std::string start = "\r\n" + std::string(name) + ": ";
+  const std::size_t at = head.find(start);
+  if (at == head.npos) return {};
+  head.remove_prefix(at + start.size());
+  return std::string(head.substr(0, head.find("\r\n")));
+}
+
 int status_in(std::string_view head) {
   int status = 0;
   if (head.size() > 12 && head.starts_with("HTTP/1."))
@@ -87,6 +95,7 @@ struct Incoming {
     if (end == bytes.npos) return;
     has_head = true;
     answer.status = status_in(bytes);
+    answer.call = header_in(std::string_view(bytes).substr(0, end), "Belljar-Call");
     is_stream = bytes.substr(0, end).find("text/event-stream") != std::string::npos;
     bytes.erase(0, end + 4);
   }
@@ -103,14 +112,20 @@ bool await_news(int fd) {
 
 Result<LocalHttp::Answer> exchange(const std::string& socket, const std::string& text,
                                    const LocalHttp::OnEvent& on_event,
-                                   const std::function<void()>& interrupted) {
+                                   const LocalHttp::OnInterrupt& interrupted) {
   const Fd fd = TRY(connect_to(socket));
   if (!write_all(fd.get(), text)) return fail("write to the server", errno);
   Incoming incoming;
   std::array<char, 65536> piece{};
+  bool wants_end = false;
   for (;;) {
+    // Before its stream has begun it has no name by which it could be stopped.
+    if (wants_end && incoming.has_head) {
+      wants_end = false;
+      interrupted(incoming.answer.call);
+    }
     if (interrupted && !await_news(fd.get())) {
-      interrupted();
+      wants_end = true;
       continue;
     }
     const ssize_t n = retry([&] { return ::read(fd.get(), piece.data(), piece.size()); });
@@ -133,7 +148,7 @@ Result<LocalHttp::Answer> LocalHttp::request(const std::string& method, const st
 
 Result<LocalHttp::Answer> LocalHttp::stream(const std::string& path, const json::object& body,
                                             const OnEvent& on_event,
-                                            const std::function<void()>& interrupted) const {
+                                            const OnInterrupt& interrupted) const {
   return exchange(socket_, request_text("POST", path, &body, "text/event-stream"), on_event,
                   interrupted);
 }

@@ -95,6 +95,11 @@ Result<int> run_mcp(const Arguments& arguments) {
   asio::signal_set signals(loop, SIGTERM, SIGINT, SIGHUP);
   const std::unique_ptr<session::Engine> engine = TRY(session::Engine::make(
       loop, request.loaded.policy, this_caller(), request.loaded.session, request.loaded.bound));
+  // A workspace that no call could work in is said now, and not to the model at each of them.
+  if (!request.loaded.session.workdir.empty()) {
+    const session::Look look = TRY(engine->look());
+    TRY(look());
+  }
   server::Audit audit = TRY(open_audit(request.audit_file, request.loaded.policy));
   server::Dispatcher dispatcher(loop, *engine, std::move(request.dispatch), std::move(audit));
   // Without a socket a call that must be approved can still be by the client, or times out.

@@ -21,14 +21,15 @@ namespace {
 
 struct Asked {
   Settings flags;
-  std::string listen, token_file, skills_dir, config, permission, agent, agents, audit;
+  std::vector<std::string> listen;
+  std::string token_file, skills_dir, config, permission, agent, agents, audit;
   bool allow_remote = false;
 };
 
 Result<Asked> parse(const Arguments& arguments) {
   Asked asked;
   Parsed parsed =
-      TRY(parse_flags(arguments, {{.name = "listen", .value = &asked.listen},
+      TRY(parse_flags(arguments, {{.name = "listen", .values = &asked.listen},
                                   {.name = "config", .value = &asked.config},
                                   {.name = "token-file", .value = &asked.token_file},
                                   {.name = "skills-dir", .value = &asked.skills_dir},
@@ -73,8 +74,7 @@ Result<Loaded> load_settings(const Asked& asked) {
   }
   Loaded loaded = TRY(load(files, places, asked.flags));
   ServerSettings& server = loaded.server;
-  if (!asked.listen.empty()) server.listen = {asked.listen};
-  if (!asked.listen.empty() && server.socket.empty()) server.socket = "-";  // there only
+  if (!asked.listen.empty()) server.listen = asked.listen;
   if (!asked.token_file.empty()) server.token_file = absolute(asked.token_file, caller);
   if (!asked.skills_dir.empty()) server.skills_dir = absolute(asked.skills_dir, caller);
   if (asked.allow_remote) server.allow_remote = true;
@@ -87,7 +87,6 @@ Result<Loaded> load_settings(const Asked& asked) {
     server.token_file = state + "/tokens";
   }
   if (server.skills_dir.empty()) server.skills_dir = state + "/skills";
-  if (server.socket.empty()) server.socket = TRY(runtime_folder()) + "/" + kServeSocket;
   // A server's sessions share a folder only when the operator says so by name.
   if (asked.flags.workdir) loaded.session.workdir = loaded.policy.files.workdir;
   if (!loaded.session.workdir.empty())
@@ -99,7 +98,17 @@ Result<Loaded> load_settings(const Asked& asked) {
   return loaded;
 }
 
-Result<std::vector<server::ListenAddress>> addresses_of(const ServerSettings& settings) {
+// The local one, by which `belljar sessions` finds it. Who was told where to listen may be one of
+// several, and runs without a place for it too.
+Result<std::string> socket_of(const Asked& asked, const ServerSettings& settings,
+                              const Result<RuntimeFolder>& folder) {
+  if (!settings.socket.empty()) return settings.socket;
+  if (asked.listen.empty()) return TRY(runtime_folder()) + "/" + kServeSocket;
+  return folder ? folder->path() + "/" + own_serve_socket() : std::string();
+}
+
+Result<std::vector<server::ListenAddress>> addresses_of(const ServerSettings& settings,
+                                                        const std::string& socket) {
   std::vector<server::ListenAddress> addresses;
   for (const std::string& text : settings.listen) {
     server::ListenAddress address = TRY(server::parse_listen(text));
@@ -109,7 +118,7 @@ Result<std::vector<server::ListenAddress>> addresses_of(const ServerSettings& se
                   "127.0.0.1");
     addresses.push_back(std::move(address));
   }
-  if (settings.socket != "-") addresses.push_back({.path = settings.socket, .endpoint = {}});
+  if (!socket.empty()) addresses.push_back({.path = socket, .endpoint = {}});
   return addresses;
 }
 
@@ -163,13 +172,14 @@ Result<int> run_serve(const Arguments& arguments) {
   for (const std::string& notice : notices(asked.flags, setup.loaded, setup.caller))
     print_warning(notice);
   server::ServeOptions options;
-  options.addresses = TRY(addresses_of(setup.loaded.server));
   options.reload = [asked] { return setup_of(asked); };
   options.say = say;
   const char* notify_socket = std::getenv("NOTIFY_SOCKET");
   if (notify_socket != nullptr) options.notify_socket = notify_socket;
   // Without a place for it, REST and MCP can still decide.
   const Result<RuntimeFolder> folder = RuntimeFolder::hold();
+  const std::string socket = TRY(socket_of(asked, setup.loaded.server, folder));
+  options.addresses = TRY(addresses_of(setup.loaded.server, socket));
   if (folder)
     options.approval_socket = folder->path() + "/approvals-" + std::to_string(::getpid()) + ".sock";
   setup.audit = TRY(open_audit(asked.audit, setup.loaded.policy));

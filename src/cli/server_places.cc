@@ -56,9 +56,12 @@ Status make_private_folder(const std::string& path) {
   return check_private_folder(path);
 }
 
-// In the name of a socket that approvals are asked for on.
+constexpr std::string_view kServePrefix = "serve-";
+
+// In the name of a socket that only one server can have.
 std::optional<pid_t> owner_of(std::string_view name) {
-  for (std::string_view prefix : {"mcp-", "approvals-"}) {
+  for (const std::string_view prefix :
+       {std::string_view("mcp-"), std::string_view("approvals-"), kServePrefix}) {
     if (!name.starts_with(prefix) || !name.ends_with(".sock")) continue;
     name.remove_prefix(prefix.size());
     name.remove_suffix(5);
@@ -117,6 +120,28 @@ Result<std::string> runtime_folder() {
   const Status ours = check_private_folder(folder);
   if (!ours && ours.error().err != ENOENT) return std::unexpected(ours.error());
   return folder;
+}
+
+std::string own_serve_socket() {
+  return std::string(kServePrefix) + std::to_string(::getpid()) + ".sock";
+}
+
+bool is_serve_socket(std::string_view name) {
+  return name == kServeSocket || (name.starts_with(kServePrefix) && name.ends_with(".sock"));
+}
+
+Result<std::vector<std::string>> serve_sockets() {
+  const std::string folder = TRY(runtime_folder());
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    if (is_serve_socket(entry.path().filename().string())) paths.push_back(entry.path());
+  if (error && error != std::errc::no_such_file_or_directory)
+    return fail("list " + folder, error.value());
+  std::ranges::sort(paths);
+  const std::string usual = folder + "/" + kServeSocket;
+  std::ranges::stable_partition(paths, [&](const std::string& path) { return path == usual; });
+  return paths;
 }
 
 Result<RuntimeFolder> RuntimeFolder::hold() {

@@ -33,7 +33,12 @@ class RuntimeFolder {
   Fd lock_;
 };
 
-// In it, the socket of `belljar serve`, which speaks HTTP.
+// In it, the socket of `belljar serve`, which speaks HTTP. Of those that were told where to listen
+// there may be several, so that each has a name of its own.
 inline constexpr const char* kServeSocket = "serve.sock";
+std::string own_serve_socket();
+bool is_serve_socket(std::string_view name);
+// Those that are there: the usual one first.
+Result<std::vector<std::string>> serve_sockets();
 
 }  // namespace belljar::cli

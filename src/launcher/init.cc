@@ -204,7 +204,7 @@ struct Descriptors {
     sys(__NR_ioctl, 0, TIOCSPGRP, &group);  // all signals are blocked, SIGTTOU too
   }
   long folder = sys(__NR_chdir, command.folder);
-  if (is_failure(folder)) err = static_cast<int>(-folder);
+  if (is_failure(folder)) err = static_cast<int>(-folder) | static_cast<int>(kNoFolder);
   if (err == 0) {
     sys(__NR_rt_sigprocmask, SIG_SETMASK, &command.spawn->signal_mask, nullptr, 8);
     err = exec_first(command);

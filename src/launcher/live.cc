@@ -187,7 +187,7 @@ void Live::act_on(const Event& event) {
     task->status = static_cast<int>(event.value);
   } else if (event.kind == Kind::failed) {
     task->outcome.reason = Reason::not_started;
-    task->outcome.exec_error = static_cast<int>(event.value);
+    task->outcome.exec_error = static_cast<int>(event.value & ~protocol::kNoFolder);
   } else {
     return;
   }

@@ -28,12 +28,14 @@ enum class Kind : std::uint32_t {
   listening,  // value: the descriptor of the notifications, before init is executed
   ready,
   started,
-  failed,    // value: errno of exec
+  failed,    // value: errno of exec, or kNoFolder and that of chdir
   exited,    // value: wait status
   stopped,   // value: the signal
   signaled,  // a request to signal `id` was carried out
   group_signaled,
 };
+
+inline constexpr std::uint32_t kNoFolder = std::uint32_t{1} << 16;  // above every errno
 
 struct Header {
   Kind kind;

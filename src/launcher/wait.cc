@@ -121,7 +121,7 @@ class Supervisor {
         break;
       case Kind::failed:
         outcome_.reason = Reason::not_started;
-        outcome_.exec_error = static_cast<int>(event.value);
+        outcome_.exec_error = static_cast<int>(event.value & ~protocol::kNoFolder);
         ended_ = true;
         break;
       case Kind::stopped:

@@ -28,6 +28,16 @@ std::optional<std::string> why_not(const std::string& named, const std::string& 
   return std::nullopt;
 }
 
+// As a shell takes it back.
+std::string quoted(const std::string& path) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:@%,";
+  if (path.find_first_not_of(kPlain) == path.npos) return path;
+  std::string text = "'";
+  for (const char c : path) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
 }  // namespace
 
 Status check_workdir(const Settings& settings, const Policy& policy, const Caller& caller) {
@@ -38,7 +48,7 @@ Status check_workdir(const Settings& settings, const Policy& policy, const Calle
     return fail("the current folder does not exist any more", 0, "-C DIR names one");
   const std::optional<std::string> why = why_not(caller.cwd, "the current folder", caller);
   if (!why) return {};
-  const std::string anyway = " (-C " + caller.cwd + " does it anyway)";
+  const std::string anyway = " (-C " + quoted(caller.cwd) + " does it anyway)";
   return fail(*why, 0, "cd into a project folder" + (caller.cwd == "/" ? "" : anyway));
 }
 
@@ -53,9 +63,13 @@ Status check_workspace(const std::string& flag, const std::string& folder, const
     return fail(flag + ": " + folder + " is no folder", 0, "name the folder that it is in");
   const std::optional<std::string> why = why_not(folder, called, caller);
   if (!why) return {};
+  std::error_code ignored;  // else it is not /
+  const bool possible =
+      !anyway.empty() && std::filesystem::weakly_canonical(folder, ignored) != "/";
   return fail(*why, 0,
               "name the folder of a project" +
-                  (anyway.empty() ? "" : " (" + anyway + " " + folder + " does it anyway)"));
+                  (possible ? "; " + anyway + " " + quoted(folder) + " in its place does it anyway"
+                            : std::string()));
 }
 
 }  // namespace belljar

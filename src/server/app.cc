@@ -77,7 +77,7 @@ Result<std::shared_ptr<App>> App::make(Loop& loop, Setup setup) {
   app->mcp_service_->add(std::make_shared<McpOffer>(
       *app->mcp_service_, *app->dispatcher_,
       OfferSettings{.agent = {},
-                    .where_to_go = "POST /v1/approvals/{id} decides",
+                    .where_to_go = std::string(kHowToApprove),
                     .may_approve =
                         [self = app.get()](const std::string& name) {
                           return self->setup_.tokens.may(name, Right::approve);

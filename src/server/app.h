@@ -19,6 +19,7 @@
 #include "server/metrics.h"
 #include "server/origin.h"
 #include "server/route.h"
+#include "server/running_calls.h"
 #include "server/session_book.h"
 #include "server/skills.h"
 #include "server/tokens.h"
@@ -57,6 +58,7 @@ class App : public std::enable_shared_from_this<App> {
   const Host& host() const { return host_; }
   Dispatcher& dispatcher() { return *dispatcher_; }
   Continuations& continuations() { return continuations_; }
+  RunningCalls& running_calls() { return running_calls_; }
   McpHttp& mcp() { return *mcp_; }
   SkillStore& skills() { return *skills_; }
   const SkillStore& skills() const { return *skills_; }
@@ -118,6 +120,7 @@ class App : public std::enable_shared_from_this<App> {
   std::unique_ptr<McpService> mcp_service_;
   std::unique_ptr<McpHttp> mcp_;
   Continuations continuations_;
+  RunningCalls running_calls_;
   std::optional<SkillStore> skills_;
   std::map<std::string, session::Turns> skill_turns_;
   SessionBook book_;

@@ -46,7 +46,7 @@ Result<Decision> parse_decision(const json::object& object, std::string by) {
   if (said != "approve" && said != "deny") return fail("decision must be approve or deny");
   decision.approved = said == "approve";
   const std::optional<Scope> scope = parse_scope(text_of(object, "scope"));
-  if (!scope) return fail("scope must be once, tool or pattern");
+  if (!scope) return fail("scope must be once, tool, pattern or same");
   decision.scope = *scope;
   const json::value* remember = object.if_contains("remember_for_session");
   if (remember != nullptr && remember->is_bool() && remember->get_bool() &&

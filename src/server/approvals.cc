@@ -49,13 +49,16 @@ std::string_view name(Scope scope) {
 }
 
 json::object Approval::to_json() const {
-  return {{"approval_id", id},
-          {"session_id", session},
-          {"round", round},
-          {"tool", {{"source", "belljar"}, {"kind", tool}, {"label", label}}},
-          {"arguments", arguments},
-          {"asked_at", seconds(asked)},
-          {"expires_at", seconds(expires)}};
+  json::object object{{"approval_id", id},
+                      {"session_id", session},
+                      {"round", round},
+                      {"tool", {{"source", "belljar"}, {"kind", tool}, {"label", label}}},
+                      {"arguments", arguments},
+                      {"asked_at", seconds(asked)},
+                      {"expires_at", seconds(expires)}};
+  if (!by.empty()) object["asked_by"] = by;
+  if (!agent.empty()) object["agent"] = agent;
+  return object;
 }
 
 Async<std::optional<Decision>> Approvals::ask(Approval approval,

@@ -26,6 +26,8 @@ struct Approval {
   std::string id;
   std::string session;
   std::string principal;    // whose call it is
+  std::string by;           // who asks: a token's name; empty: the person who started us
+  std::string agent;        // whose permissions count too; empty: nobody's
   std::uint64_t round = 0;  // which call of its session
   std::string tool;
   std::string label;  // the tool's title

@@ -24,7 +24,8 @@ class Continuations {
     explicit Job(Loop& loop) : done(loop) {}
     std::string id;
     std::string tool;
-    std::string so_far;  // the end of what it has written
+    std::string so_far;    // the end of what it has written
+    std::string approval;  // which one it asked for, if it did
     std::optional<ToolAnswer> answer;
     Signal done;
     void hear(std::string_view bytes);

@@ -5,6 +5,7 @@
 
 #include "base/printable.h"
 #include "policy/keys.h"
+#include "server/limits.h"
 #include "server/processes.h"
 #include "tools/arguments.h"
 #include "tools/file_tools.h"
@@ -16,8 +17,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kMaxRemembered = 10'000;  // sessions whose owner is known
-// It is shown to every listener, and nobody reads more before he says yes.
-constexpr std::size_t kMaxAskedAbout = 256 << 10;
 
 std::string text_of(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
@@ -200,6 +199,8 @@ Approval Dispatcher::approval_of(const ToolCall& call) const {
   Approval approval;
   approval.session = call.session;
   approval.principal = call.principal;
+  approval.by = call.by.empty() ? call.principal : call.by;
+  approval.agent = call.agent;
   const auto round = rounds_.find(call.session);
   approval.round = round != rounds_.end() ? round->second : 0;
   approval.tool = call.tool;

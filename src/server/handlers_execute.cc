@@ -2,6 +2,7 @@
 // dispatcher, so that permissions, approvals and the audit trail are the same for all.
 #include "server/fields.h"
 #include "server/handlers.h"
+#include "server/limits.h"
 #include "server/run_program.h"
 #include "server/tool_calls.h"
 #include "session/output_file.h"
@@ -13,8 +14,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::string_view kSpawn = "process_start";     // what it is permitted as
-constexpr std::size_t kMaxCode = std::size_t{16} << 20;  // as the session has it
+constexpr std::string_view kSpawn = "process_start";  // what it is permitted as
 
 // One call that is on its way, and who hears of it.
 struct Running {
@@ -24,6 +24,7 @@ struct Running {
   std::string tool;
   std::shared_ptr<EventStream> stream;  // nullptr: nobody
   Utf8Pieces out, err;
+  std::string call;  // by which it can be asked to stop
   bool ends_session = false;
 
   void say(std::string_view stream_name, std::string text) {
@@ -75,7 +76,8 @@ Async<Response> finish(std::shared_ptr<Running> running, ToolCall call) {
 }
 
 Async<void> finish_streamed(std::shared_ptr<Running> running, ToolCall call) {
-  co_await finish(std::move(running), std::move(call));
+  co_await finish(running, std::move(call));
+  running->app->running_calls().remove(running->call);
 }
 
 bool wants_stream(const Request& request) {
@@ -176,9 +178,14 @@ Async<Response> execute(App& app, const Request& request, const SessionEntry& en
   call.on_approval = [stream](const Approval& approval) {
     stream->send("agentic_tool_approval_required", approval.to_json());
   };
-  begin(app.loop(), finish_streamed(std::move(running), std::move(call)));
   Response response;
   response.headers = {{"Content-Type", "text/event-stream"}};
+  if (running->tool != kSpawn) {
+    call.cancel = std::make_shared<Cancel>();
+    running->call = app.running_calls().add(entry.id, call.cancel);
+    response.headers.emplace_back("Belljar-Call", running->call);
+  }
+  begin(app.loop(), finish_streamed(std::move(running), std::move(call)));
   response.body = std::move(stream);
   co_return response;
 }

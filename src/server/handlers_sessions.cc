@@ -130,6 +130,17 @@ Async<Response> interrupt_session(App& app, Request request) {
   std::expected<const SessionEntry*, Response> entry = co_await app.use_session(request);
   if (!entry) co_return std::move(entry.error());
   const std::string id = (*entry)->id;
+  std::expected<json::object, Response> body = json_body(request);
+  if (!body) co_return std::move(body.error());
+  Fields fields(std::move(*body));
+  const std::optional<std::string> call = fields.text("call");
+  if (std::optional<Response> refusal = fields.refusal()) co_return std::move(*refusal);
+  if (call) {
+    if (!app.running_calls().stop(id, *call))
+      co_return refuse(kNotFound, "no such call runs in this session",
+                       "it may have ended; without a call, all that run are asked to stop");
+    co_return tell(app, "call_interrupted", id);
+  }
   app.dispatcher().deny_waiting(id, "interrupt", "the session was interrupted");
   (void)app.engine().interrupt(id);  // it is there
   co_return tell(app, "session_interrupted", id);

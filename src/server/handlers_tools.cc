@@ -89,13 +89,16 @@ Dispatched read_dispatch(const std::string& body) {
   return call;
 }
 
-std::string still_running(const Continuations::Job& job) {
+// `waits`: for a person, and not for its end.
+std::string still_running(const Continuations::Job& job, bool waits) {
   const std::string again = job.tool == "shell" ? R"(commands ["#continue )" + job.id + R"("])"
                                                 : "code \"#continue " + job.id + "\"";
   const std::string tail =
       job.so_far.substr(job.so_far.size() - std::min(job.so_far.size(), kMaxSoFar));
-  std::string text = "still running, as call " + job.id +
-                     ". To wait on for its result, call this tool again with " + again + ".";
+  std::string text = waits ? "waiting for a person to approve this call (approval " + job.approval +
+                                 "); " + std::string(kHowToApprove) + ". It is call " + job.id
+                           : "still running, as call " + job.id;
+  text += ". To wait on for its result, call this tool again with " + again + ".";
   if (!tail.empty()) text += "\noutput so far:\n" + tail;
   return text;
 }
@@ -240,13 +243,20 @@ Async<Response> dispatch(App& app, Request request) {
     call.on_output = [weak = std::weak_ptr(job)](OutputStream, std::string_view bytes) {
       if (const std::shared_ptr<Continuations::Job> mine = weak.lock()) mine->hear(bytes);
     };
+    call.on_approval = [weak = std::weak_ptr(job)](const Approval& approval) {
+      if (const std::shared_ptr<Continuations::Job> mine = weak.lock())
+        mine->approval = approval.id;
+    };
     begin(app.loop(), work_off(app.shared_from_this(), job, std::move(call), request.admitted));
   } else {
     job = app.continuations().find(session, asked.continues);
     if (job == nullptr) co_return content("error: there is no call " + asked.continues);
   }
   const bool done = co_await Continuations::wait(job, until);
-  if (!done) co_return content(still_running(*job));
+  if (!done) {
+    const bool waits = app.dispatcher().approvals().find(job->approval).has_value();
+    co_return content(still_running(*job, waits));
+  }
   app.continuations().remove(session, job->id);
   co_return content(in_words(*job->answer));
 }

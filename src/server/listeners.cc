@@ -50,8 +50,8 @@ Status remove_left_behind(const sockaddr_un& address) {
   const Fd probe = TRY(open_socket(AF_UNIX));
   if (::connect(probe.get(), plain(address), sizeof address) == 0 || errno != ECONNREFUSED)
     return fail("another server listens on " + std::string(address.sun_path), 0,
-                "stop it, or choose another: socket in [server], or --listen=ADDRESS:PORT, which "
-                "has none");
+                "stop it, or choose another: socket in [server], or --listen=ADDRESS:PORT, whose "
+                "local socket has a name of its own");
   if (::unlink(address.sun_path) < 0 && errno != ENOENT)
     return fail("remove " + std::string(address.sun_path), errno);
   return {};

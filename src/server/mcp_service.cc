@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "server/limits.h"
+
 namespace belljar::server {
 namespace {
 
@@ -10,7 +12,6 @@ constexpr int kListTtlMs = 60'000;
 constexpr std::size_t kMaxCompletions = 100;
 constexpr std::size_t kMaxSubscribed = 256;   // of one client
 constexpr std::size_t kMaxUri = 4096;         // of what is kept of it
-constexpr std::size_t kMaxListening = 32;     // of one principal
 constexpr std::size_t kMaxFilter = 64 << 10;  // of what one of them wants to hear
 
 McpResult named_list(std::string_view key, json::array items) {

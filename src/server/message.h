@@ -114,6 +114,9 @@ inline constexpr std::string_view kWhichSessions =
     "GET /v1/sessions lists yours, POST /v1/sessions makes one";
 inline constexpr std::string_view kWhichApprovals =
     "GET /v1/approvals lists what waits; it may have been decided, or its time was over";
+// What comes after the words that a call waits for a person.
+inline constexpr std::string_view kHowToApprove =
+    "`belljar approvals` or POST /v1/approvals/{id} decides";
 inline constexpr std::string_view kWhichSkills =
     "GET /v1/skills lists those that you can use, POST /v1/skills uploads one";
 inline constexpr std::string_view kOnlyItsOwner =

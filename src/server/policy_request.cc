@@ -7,6 +7,7 @@
 #include "base/printable.h"
 #include "policy/validate.h"
 #include "policy/widening.h"
+#include "server/limits.h"
 #include "session/session.h"
 
 namespace belljar::server {
@@ -21,11 +22,6 @@ constexpr std::array<std::string_view, 19> kAllowed = {
     "deny_env",       "allow_read",   "allow_write",    "allow_net",     "allow_env",
     "deny_net_hosts", "hide",         "protect",        "max_memory_mb", "max_cpu_secs",
     "max_procs",      "max_open_fds", "max_file_sz_mb", "timeout"};
-
-// The tree behind each is searched whenever the session's plan is made: beside the loop, but
-// on a thread that others could use.
-constexpr std::size_t kMaxPatterns = 16;
-constexpr std::size_t kMaxValues = 256;  // of all lists; they are compared with the operator's
 
 std::string listed(std::span<const std::string_view> names) {
   std::string text;
@@ -74,11 +70,11 @@ Result<Settings> read_wishes(const json::object& wishes, const Caller& caller) {
                                                : name + " cannot be asked for here"),
                   0, which_key(name));
     for (const std::string& text : TRY(texts_of(name, member.value()))) {
-      if (++values > kMaxValues)
-        return fail("policy: more than " + std::to_string(kMaxValues) + " values");
+      if (++values > kMaxPolicyValues)
+        return fail("policy: more than " + std::to_string(kMaxPolicyValues) + " values");
       const bool is_pattern = name == "hide" || name == "protect";
-      if (is_pattern && text.find_first_of("*?[") != text.npos && ++patterns > kMaxPatterns)
-        return fail("policy: more than " + std::to_string(kMaxPatterns) +
+      if (is_pattern && text.find_first_of("*?[") != text.npos && ++patterns > kMaxPolicyPatterns)
+        return fail("policy: more than " + std::to_string(kMaxPolicyPatterns) +
                     " patterns with * ? [ in hide and protect");
       TRY(set(settings, *key, text, origin));
     }

@@ -3,13 +3,13 @@
 #include <array>
 #include <csignal>
 
+#include "server/limits.h"
+
 namespace belljar::server {
 namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMaxPrograms = 64;     // of one session
-constexpr std::int64_t kMaxWaitMs = 60'000;  // of one poll
 constexpr std::size_t kMaxWords = 1000;
 // What all programs of one owner may have been sent and have not read, in bytes.
 constexpr std::size_t kMaxUnread = std::size_t{64} << 20;
@@ -129,7 +129,7 @@ Async<ToolAnswer> Processes::poll(ToolCall& call, std::string id, Program progra
     wait = given->is_number() ? given->to_number<std::int64_t>(error) : -1;
     if (error || wait < 0) co_return invalid("wait_ms must be a whole number");
   }
-  wait = std::min(wait, kMaxWaitMs);
+  wait = std::min(wait, kMaxPollMs);
   if (wait > 0 && awaited_.insert(program.get()).second) {
     co_await program->wait_for_news(Clock::now() + std::chrono::milliseconds(wait));
     awaited_.erase(program.get());

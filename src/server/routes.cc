@@ -77,7 +77,8 @@ std::vector<Line> session_lines() {
            "a fresh interpreter; files and what else runs stay")
           .gives("SessionId"),
       post("/v1/sessions/{id}/interrupt", Right::run, interrupt_session,
-           "ask the calls that run to stop")
+           "ask the calls that run to stop, or one of them")
+          .takes("InterruptRequest")
           .gives("SessionId"),
       post("/v1/sessions/{id}/dispatch", Right::run, make_dispatch_address,
            "make an address for tool dispatch that needs no header")

@@ -2,6 +2,7 @@
 #include <boost/json.hpp>
 
 #include "server/dispatch.h"
+#include "server/limits.h"
 #include "session/report.h"
 
 namespace belljar::server {
@@ -9,8 +10,6 @@ namespace {
 
 namespace json = boost::json;
 using std::chrono::milliseconds;
-
-constexpr std::size_t kMaxCommands = 100;
 
 struct Wrong {
   std::string what;
@@ -178,8 +177,10 @@ Async<ToolAnswer> Dispatcher::run_code(ToolCall& call, Call asked, session::Work
                                        Async<Result<Made>> (session::Engine::*method)(std::string,
                                                                                       Call)) {
   const std::shared_ptr<session::Turns> turns = lane(call.session, call.tool);
-  const session::Turns::Turn turn = co_await turns->take();
-  if (call.cancel != nullptr && call.cancel->asked())
+  const auto wish = std::make_shared<session::Turns::Wish>(loop_);
+  const Cancel::Hearing waiting(call.cancel, [wish] { wish->give_up(); });
+  const std::optional<session::Turns::Turn> turn = co_await turns->take(wish);
+  if (!turn || (call.cancel != nullptr && call.cancel->asked()))
     co_return tool_error("cancelled", "cancelled before it began");
   if (is_closed(call)) co_return tool_error("failed", "the session was closed");
   asked.on_output = call.on_output;

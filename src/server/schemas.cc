@@ -43,6 +43,8 @@ constexpr std::string_view kSchemas = R"json({
 "Sessions": {"type": "object", "required": ["sessions"], "properties": {
   "sessions": {"type": "array", "items": {"$ref": "#/components/schemas/Session"}}}},
 "SessionId": {"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}},
+"InterruptRequest": {"type": "object", "additionalProperties": false, "properties": {
+  "call": {"type": "string", "description": "only this one, as Belljar-Call of its stream names it"}}},
 "DispatchAddress": {"type": "object", "required": ["path"], "properties": {
   "path": {"type": "string", "description": "with its token; a new one ends the last"}}},
 "PythonRequest": {"type": "object", "additionalProperties": false, "required": ["code"],
@@ -136,7 +138,10 @@ constexpr std::string_view kSchemas = R"json({
 "Approval": {"type": "object", "required": ["approval_id", "session_id", "round", "tool",
   "arguments"], "properties": {
     "approval_id": {"type": "string"}, "session_id": {"type": "string"},
-    "round": {"type": "integer"}, "arguments": {"type": "object"}, "tool": {"type": "object",
+    "round": {"type": "integer"}, "arguments": {"type": "object"},
+    "asked_by": {"type": "string", "description": "the name of the token, where there is one"},
+    "agent": {"type": "string", "description": "whose permissions count too"},
+    "tool": {"type": "object",
       "properties": {"source": {"type": "string"}, "kind": {"type": "string"},
                      "label": {"type": "string"}}}}},
 "Approvals": {"type": "object", "required": ["approvals"], "properties": {

@@ -184,7 +184,10 @@ void AsyncJar::act_on(const launcher::Event& event) {
   if (event.kind == Kind::signaled || event.kind == Kind::group_signaled)
     --process->signals_under_way;
   if (event.kind == Kind::exited) process->status = static_cast<int>(event.value);
-  if (event.kind == Kind::failed) process->exec_error = static_cast<int>(event.value);
+  if (event.kind == Kind::failed) {
+    process->exec_error = static_cast<int>(event.value & ~protocol::kNoFolder);
+    process->no_folder = (event.value & protocol::kNoFolder) != 0;
+  }
   if (process->ended()) processes_.erase(found);
   process->changed.raise();
 }

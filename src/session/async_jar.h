@@ -26,6 +26,7 @@ struct Process {
   pid_t pid = 0;                 // inside, once it has started
   std::optional<int> status;     // as wait(2) tells it
   int exec_error = 0;            // it could not be executed
+  bool no_folder = false;        // since the folder to start in could not be entered
   bool stopped = false;          // by a signal, and not continued
   int signals_under_way = 0;     // that init has not sent yet
   std::optional<Forked> forked;  // it came from a warm interpreter, and init does not know it

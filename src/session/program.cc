@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "base/printable.h"
 #include "base/syscall.h"
 #include "session/stopping.h"
 
@@ -19,6 +20,30 @@ Status set_size(int fd, std::uint16_t rows, std::uint16_t columns) {
   const winsize size{.ws_row = rows, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
   if (::ioctl(fd, TIOCSWINSZ, &size) < 0) return fail("set the size of a terminal", errno);
   return {};
+}
+
+Error no_folder(const std::string& folder, int err) {
+  Error error{.what = "enter the folder " + printable(folder), .err = err, .hint = {}};
+  if (err == ENOENT) error.hint = "make it first, or leave it out for the workdir";
+  if (err == ENOTDIR) error.hint = "it is no folder: name the one that it is in";
+  return error;
+}
+
+// What could be meant by it, and what to do.
+Error no_program(const ProgramCall& call, int err) {
+  const std::string& program = call.arguments[0];
+  const bool is_path = program.find('/') != program.npos;
+  Error error{.what = "start " + printable(program), .err = err, .hint = {}};
+  if (err == ENOENT && program.find(' ') != program.npos && call.arguments.size() == 1)
+    error.hint = "no shell reads it: every word is an argument of its own";
+  else if (err == ENOENT && !is_path)
+    error.hint = "no folder of the session's PATH has it; name it by its path, as ./" +
+                 printable(program) + ", if it lies elsewhere";
+  else if (err == ENOENT)
+    error.hint = "the session sees no such file, or not the interpreter that its first line names";
+  if (err == EACCES) error.hint = "is it executable? else start the program that reads it";
+  if (err == ENOEXEC) error.hint = "it is no program: start the one that reads it";
+  return error;
 }
 
 }  // namespace
@@ -72,6 +97,9 @@ Async<Result<std::shared_ptr<Program>>> Program::start(std::shared_ptr<AsyncJar>
   Result<Ends> ends = call.terminal ? open_terminal(jar->loop(), max_output, call)
                                     : open_pipes(jar->loop(), max_output);
   if (!ends) co_return std::unexpected(ends.error());
+  // As the file tools take it; init is in no folder that anybody knows.
+  if (!call.folder.empty() && !call.folder.starts_with('/'))
+    call.folder = jar->plan().layout.workdir + "/" + call.folder;
   launcher::Command command;
   command.arguments = call.arguments;
   command.folder = call.folder;
@@ -96,7 +124,8 @@ Async<Result<std::shared_ptr<Program>>> Program::start(std::shared_ptr<AsyncJar>
   const Status spawned = co_await await_start(*program->jar_, *program->process_);
   if (!spawned) co_return std::unexpected(spawned.error());
   if (const int err = program->process_->exec_error; err != 0)
-    co_return Result<std::shared_ptr<Program>>(fail("start " + call.arguments[0], err));
+    co_return std::unexpected(program->process_->no_folder ? no_folder(call.folder, err)
+                                                           : no_program(call, err));
   co_return program;
 }
 

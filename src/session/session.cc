@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 
 #include "base/remove_tree.h"
 #include "base/utf8.h"
@@ -59,6 +60,13 @@ Answer not_begun() {
   return answer;
 }
 
+// Who works on the whole home has it in the place of one of the session's own.
+bool takes_place_of_home(const Files& files, const Caller& caller) {
+  std::error_code ignored;  // what cannot be resolved is compared as it stands
+  return files.home_inside.empty() && std::filesystem::weakly_canonical(files.workdir, ignored) ==
+                                          std::filesystem::weakly_canonical(caller.home, ignored);
+}
+
 std::string seconds(milliseconds time) {
   std::string text = std::to_string(time.count() / 1000);
   if (time.count() % 1000 != 0) {
@@ -103,7 +111,8 @@ Result<std::shared_ptr<Session>> Session::make(std::shared_ptr<Common> common, s
     files.workdir = session->folder_ + "/work";
     TRY(make_folder(files.workdir));
   }
-  if (files.home == Home::temporary && files.home_dir.empty()) {
+  if (files.home == Home::temporary && files.home_dir.empty() &&
+      !takes_place_of_home(files, session->common_->caller)) {
     files.home_dir = session->folder_ + "/home";
     TRY(make_folder(files.home_dir));
   }

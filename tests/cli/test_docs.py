@@ -28,6 +28,11 @@ def test_table_of_hosts_is_current():
     assert table[1] == belljar("docs", "hosts"), "put what `belljar docs hosts` prints into docs/hosts.md"
 
 
+def test_table_of_limits_is_current():
+    table = re.search(r"<!-- limits:begin -->\n(.*)<!-- limits:end -->", (ROOT / "docs/server.md").read_text(), re.DOTALL)
+    assert table[1] == belljar("docs", "limits"), "put what `belljar docs limits` prints into docs/server.md"
+
+
 def test_every_flag_of_the_policy_is_in_its_page():
     page = (ROOT / "docs/policy.md").read_text()
     flags = re.findall(r"^  (?:-\w, )?--([a-z-]+)", belljar("help", "exec").split("\nPolicy\n")[1]

@@ -128,6 +128,146 @@ def test_attached_to_a_shell(server, scene, ann, cli):
     assert answer["stdout"] == "4\n"
 
 
+def agents_work(ann, session, tool="python"):
+    """A call that an agent makes, and that goes on until there is a file `go`."""
+    loop = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.05)\n'done'"
+    body = {"code": loop} if tool == "python" else {"commands": ["until test -e go; do sleep 0.05; done; echo done"]}
+    return ann.stream("POST", f"/v1/sessions/{session}/{tool}", **body)
+
+
+def let_it_end(ann, session):
+    assert ann("PUT", f"/v1/sessions/{session}/files/go", b"").status == 201
+
+
+@pytest.mark.parametrize("tool", ["python", "shell"])
+def test_attached_one_stops_no_call_of_others(server, scene, ann, cli, tool):
+    """What waits behind the agent's call goes, and the agent's call goes on."""
+    session = ann.session()
+    words = [session, "--shell"] if tool == "shell" else [session]
+    with ann.stream("GET", f"/v1/events?session={session}&types=call_started") as started, \
+            agents_work(ann, session, tool) as agent:  # fmt: skip
+        assert started.until("call_started")["tool"] == tool
+        with Terminal(scene, server, cli.environment, *words) as person:
+            person.hear("$ " if tool == "shell" else ">>> ")
+            person.type("true\n" if tool == "shell" else "1 + 1\n")
+            started.until("call_started")
+            person.type("\x03")
+            person.hear("cancelled before it began")
+            person.type("\x03")  # with nothing of one's own that runs
+            assert person.leave() == 0
+        let_it_end(ann, session)
+        result = agent.until("result")
+    assert result["status"] == "success" and not result["interrupted"], result
+    assert result["result"] == "'done'" if tool == "python" else result["stdout"] == "done\n", result
+
+
+def test_attached_one_stops_his_own_call_beside_that_of_another(server, scene, ann, cli):
+    session = ann.session()
+    with agents_work(ann, session) as agent:
+        with Terminal(scene, server, cli.environment, session, "--shell") as person:
+            person.hear("$ ")
+            person.type("echo be''gun; sleep 500\n")
+            person.hear("begun")
+            person.type("\x03")
+            person.hear("exit code")
+            assert person.leave() == 0
+        let_it_end(ann, session)
+        assert agent.until("result")["result"] == "'done'"
+
+
+@pytest.mark.parametrize("word", ["exit", " exit 3 ", "logout"])
+def test_exit_leaves_and_the_sessions_shell_lives(server, scene, ann, cli, word):
+    session = ann.session()
+    ann.post(f"/v1/sessions/{session}/shell", commands=["v=5"])
+    with Terminal(scene, server, cli.environment, session, "--shell") as person:
+        person.hear("^D or exit leaves, and the session goes on")
+        person.hear("$ ")
+        person.type(word + "\n")
+        assert person.process.wait(serving.PATIENCE) == 0
+    answer = ann.post(f"/v1/sessions/{session}/shell", commands=["echo $v"]).json
+    assert answer["stdout"] == "5\n" and not answer["notes"], answer
+
+
+def test_exit_leaves_python_too(server, scene, ann, cli):
+    session = ann.session()
+    with Terminal(scene, server, cli.environment, session) as person:
+        person.hear(">>> ")
+        person.type("exit()\n")
+        assert person.process.wait(serving.PATIENCE) == 0
+
+
+def test_one_call_is_interrupted_by_its_name(server, ann, bob):
+    session, other = ann.session(), ann.session()
+    with agents_work(ann, session, "shell") as agent, agents_work(ann, session) as mine:
+        name = mine.answer.headers["Belljar-Call"]
+        stop = f"/v1/sessions/{session}/interrupt"
+        assert bob.post(stop, call=name).status == 404
+        assert ann.post(f"/v1/sessions/{other}/interrupt", call=name).status == 404
+        assert ann.post(stop, call="r_none").error["message"] == "no such call runs in this session"
+        assert ann.post(stop, call=name).status == 200
+        assert mine.until("result")["interrupted"] is True
+        let_it_end(ann, session)
+        assert agent.until("result")["interrupted"] is False
+    assert ann.post(stop, call=name).status == 404, "it has ended"
+
+
+# ------------------------------------------------- servers told where to listen
+
+
+@pytest.fixture
+def found(start, scene):
+    """Servers that were told where to listen, and nothing of a local socket."""
+    folder = scene.home / "run"
+    folder.mkdir(mode=0o700)
+    scene.identity.own(folder)
+    config = scene.home / "plain.toml"
+    config.write_text("[session]\npreload = []\n")
+    scene.identity.own(config)
+    environment = {**jars.Outside(scene).environment(), "HOME": str(scene.home), "XDG_RUNTIME_DIR": str(folder)}
+
+    def begin():
+        return start(f"--config={config}", "--listen=127.0.0.1:0", environment={"XDG_RUNTIME_DIR": str(folder)})
+
+    def run(*words):
+        command = scene.identity.command([jars.binary(), *words])
+        return subprocess.run(
+            command, cwd=scene.home, env=environment, capture_output=True, text=True, timeout=serving.PATIENCE
+        )  # fmt: skip
+
+    begin.run = run
+    begin.folder = folder / "belljar"
+    return begin
+
+
+def test_a_server_that_was_told_where_to_listen_is_found(found):
+    found().client("ann").session(id="one")
+    shown = found.run("sessions", "list")
+    assert shown.returncode == 0 and shown.stdout.startswith("one "), shown
+    assert found.run("approvals", "list").stdout == "Nothing waits for approval.\n"
+    assert found.run("sessions", "kill", "one").returncode == 0
+    assert found.run("sessions", "list").stdout == "There are no sessions.\n"
+
+
+def test_of_several_servers_all_are_asked(found):
+    first, second = found(), found()
+    first.client("ann").session(id="one")
+    second.client("ann").session(id="two")
+    for server in (first, second):
+        server.client("ann").session(id="both")
+    listed = json.loads(found.run("sessions", "list", "--json").stdout)
+    sockets = {server: f"{found.folder}/serve-{server.process.pid}.sock" for server in (first, second)}
+    pairs = {(one["id"], one["socket"]) for one in listed}
+    assert pairs == {("one", sockets[first]), ("two", sockets[second]), ("both", sockets[first]), ("both", sockets[second])}
+    assert found.run("sessions", "kill", "two").returncode == 0
+    assert second.client("ann").get("/v1/sessions/two").status == 404
+    vague = found.run("sessions", "kill", "both")
+    assert vague.returncode == 125 and "--socket=" in vague.stderr, vague
+    assert found.run("sessions", "kill", "both", f"--socket={sockets[first]}").returncode == 0
+    second.kill()
+    lame = found.run("sessions", "list")
+    assert lame.returncode == 1 and lame.stdout.startswith("one ") and sockets[second] in lame.stderr, lame
+
+
 def test_another_user_cannot_use_the_socket(server, ann, cli):
     """Without a token only its owner and root may."""
     if os.geteuid() != 0:

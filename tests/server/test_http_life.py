@@ -58,6 +58,16 @@ def test_with_the_word_it_listens_there(start):
     assert "listening on 0.0.0.0:" in server.errors()
 
 
+def test_it_listens_wherever_it_was_told_to(start, scene):
+    path = f"{scene.home}/other.sock"
+    server = start("--listen=127.0.0.1:0", "--listen=127.0.0.2:0", f"--listen=unix:{path}")
+    assert server.client(None).get("/v1/health").status == 200
+    connection = serving.UnixConnection(path)
+    connection.request("GET", "/v1/health")
+    assert connection.getresponse().status == 200
+    assert "listening on 127.0.0.2:" in server.errors()
+
+
 def test_a_socket_left_behind_is_replaced_and_one_in_use_is_not(start, server):
     assert "another server listens" in failure_of(start, server.socket_path)
     server.kill()

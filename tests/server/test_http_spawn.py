@@ -108,6 +108,40 @@ def test_what_cannot_be_started_is_told_as_a_shell_does(server, ann):
     assert spawn(ann, session, "ls", folder="/nowhere/at/all").json["exit_code"] in (126, 127)
 
 
+@pytest.mark.parametrize(
+    "arguments, folder, what, hint",
+    [
+        (["nosuch"], None, "start nosuch: No such file", "PATH"),
+        (["ls -l"], None, "start ls -l: No such file", "every word is an argument of its own"),
+        (["./nosuch"], None, "start ./nosuch: No such file", "the session sees no such file"),
+        (["./plain"], None, "start ./plain: Permission denied", "is it executable?"),
+        (["ls"], "/no/such", "enter the folder /no/such: No such file", "make it first, or leave it out"),
+        (["ls"], "plain", "/plain: Not a directory", "it is no folder"),
+        (["ls"], "sub", "/sub: No such file", "make it first, or leave it out"),
+        (["nosuch"], "/", "start nosuch: No such file", "PATH"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_started_is_named_with_what_to_do(server, ann, arguments, folder, what, hint):
+    """The folder where it is the folder, and else the program."""
+    session = ann.session()
+    assert ann("PUT", f"/v1/sessions/{session}/files/plain", b"plain").status == 201
+    fields = {"arguments": arguments} | ({"folder": folder} if folder else {})
+    spawned = ann.post(f"/v1/sessions/{session}/spawn", **fields).json
+    assert spawned["exit_code"] in (126, 127), spawned
+    tool = ann.post(f"/v1/sessions/{session}/tools/process_start", **fields).json
+    assert tool["is_error"] is True
+    for said in (spawned["stderr"], tool["text"]):
+        assert what in said and f"(hint: " in said and hint in said, said
+
+
+def test_a_folder_is_seen_from_the_workdir(server, ann):
+    session = ann.session()
+    ann.post(f"/v1/sessions/{session}/shell", commands=["mkdir -p sub/deep"])
+    workdir = ann.python(session, "import os; os.getcwd()")["result"].strip("'")
+    answer = ann.post(f"/v1/sessions/{session}/spawn", arguments=["pwd"], folder="sub/deep").json
+    assert answer["stdout"] == f"{workdir}/sub/deep\n", answer
+
+
 def test_permissions_of_process_start_count(start):
     server = start(config='[permissions]\nprocess_start = "deny"')
     ann = server.client("ann")

@@ -232,6 +232,27 @@ def test_dispatch_of_long_work_answers_in_time_and_can_be_continued(start):
     assert again.startswith("error"), "it is given out once"
 
 
+def test_dispatch_says_when_it_is_a_person_that_is_awaited(start):
+    server = start("--permission=ask", config='dispatch_wait = "1s"')
+    ann = server.client("ann")
+    path = ann.post(f"/v1/sessions/{ann.session()}/dispatch").json["path"]
+    code = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.05)\n'done'"
+    said = dispatch(server, path, {"name": "python", "arguments": {"code": code}})
+    (waiting,) = ann.get("/v1/approvals").json["approvals"]
+    assert said.startswith("waiting for a person to approve this call") and waiting["approval_id"] in said, said
+    assert "`belljar approvals`" in said and "POST /v1/approvals/{id}" in said and "still running" not in said
+    number = said.split('code "#continue ')[1].split('"')[0]
+    again = {"name": "python", "arguments": {"code": f"#continue {number}"}}
+    assert dispatch(server, path, again) == said
+    assert ann.post(f"/v1/approvals/{waiting['approval_id']}", decision="approve").status == 200
+    assert dispatch(server, path, again).startswith("still running"), "nobody is awaited any more"
+    session = waiting["session_id"]
+    assert ann("PUT", f"/v1/sessions/{session}/files/go", b"").status == 201
+    while (said := dispatch(server, path, again)).startswith("still running"):
+        pass
+    assert said.startswith("'done'\n"), said
+
+
 def test_an_address_is_for_one_session_and_ends_with_it(server, ann):
     one, other = ann.session(), ann.session()
     path = ann.post(f"/v1/sessions/{one}/dispatch").json["path"]

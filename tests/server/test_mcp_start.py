@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -62,8 +63,16 @@ def test_a_link_to_the_home_is_the_home(scene):
     assert "is your home" in refusal(scene, f"--workspace={link}")
 
 
-def test_who_means_the_home_can_say_so(scene):
-    assert run_mcp(scene, f"-C{scene.home}").returncode == 0
+def test_who_means_the_home_can_say_so_as_the_hint_does(scene):
+    hint = re.search(r"name the folder of a project; (-C .*) in its place does it anyway", refusal(scene, "--workspace=~"))
+    with mcp_client.Client(scene, *shlex.split(hint[1])) as client:
+        assert client.text("shell", commands=["pwd; echo x > written; cat written; rm written"]) == f"{scene.home}\nx\n"
+        assert client.tool("python", code="import os; os.getcwd()")["structuredContent"]["result"] == repr(str(scene.home))
+
+
+def test_what_no_call_could_work_in_is_refused_at_the_start(scene):
+    assert "does it anyway" not in refusal(scene, "--workspace=/")
+    assert "workdir: / is the whole file system" in refusal(scene, "-C/")
 
 
 def test_the_project_file_of_the_workspace_counts(scene):
