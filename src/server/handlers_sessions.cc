@@ -36,6 +36,12 @@ json::object to_json(const SessionEntry& entry, const std::optional<SessionInfo>
   return object;
 }
 
+bool is_empty_object(std::string_view body) {
+  std::string rest(body);
+  std::erase_if(rest, [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; });
+  return rest == "{}";
+}
+
 // What was done to a session, for all who listen and for who asked.
 Response tell(App& app, std::string_view event, const std::string& id) {
   app.events().publish(std::string(event), id, {});
@@ -130,6 +136,8 @@ Async<Response> interrupt_session(App& app, Request request) {
   std::expected<const SessionEntry*, Response> entry = co_await app.use_session(request);
   if (!entry) co_return std::move(entry.error());
   const std::string id = (*entry)->id;
+  // Many clients send it where nothing is asked for, and do not say what it is.
+  if (is_empty_object(request.body)) request.body.clear();
   std::expected<json::object, Response> body = json_body(request);
   if (!body) co_return std::move(body.error());
   Fields fields(std::move(*body));
