@@ -11,6 +11,8 @@
 namespace belljar::server {
 
 inline constexpr std::size_t kMaxHeld = std::size_t{256} << 20;  // bytes, of one token
+// So much a request may always have: who has reached the limit can still look and close.
+inline constexpr std::size_t kSmall = std::size_t{64} << 10;
 
 struct Places {
   struct Used {
@@ -47,7 +49,7 @@ class Place {
   bool hold(std::size_t bytes) {
     std::size_t& mine = all_->by_principal[principal_].bytes;
     const std::size_t others = mine - bytes_;
-    if (bytes > bytes_ && others + bytes > kMaxHeld) return false;
+    if (bytes > bytes_ && bytes > kSmall && others + bytes > kMaxHeld) return false;
     mine = others + bytes;
     bytes_ = bytes;
     return true;

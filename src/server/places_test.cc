@@ -24,13 +24,17 @@ TEST(Places, all_of_one_hold_so_much_and_those_of_another_as_much_again) {
   Place first(all, "ann");
   Place second(all, "ann");
   Place another(all, "bob");
-  EXPECT_TRUE(first.hold(kMaxHeld - 10));
-  EXPECT_TRUE(second.hold(10));
-  EXPECT_FALSE(second.hold(11));
+  const std::size_t large = 2 * kSmall;
+  EXPECT_TRUE(first.hold(kMaxHeld - large));
+  EXPECT_TRUE(second.hold(large));
+  EXPECT_FALSE(second.hold(large + 1));
   EXPECT_EQ(all->by_principal.at("ann").bytes, kMaxHeld) << "what is refused changes nothing";
   EXPECT_TRUE(another.hold(kMaxHeld));
+  Place third(all, "ann");
+  EXPECT_TRUE(third.hold(kSmall)) << "a little is always possible";
+  EXPECT_FALSE(third.hold(kSmall + 1));
   EXPECT_TRUE(first.hold(0));
-  EXPECT_TRUE(second.hold(11));
+  EXPECT_TRUE(second.hold(large + 1));
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ LONG_TEXT = b'{"commands": ["head -c 12000000 /dev/zero | tr \'\\\\0\' x"], "max
 @pytest.mark.parametrize("what", ["file", "text"])
 def test_an_answer_that_nobody_reads_is_given_up(start, what):
     """However long it is: more time is only for who reads."""
-    server = start(config='max_requests = 1\nwrite_timeout = "1s"')
+    server = start(config='max_requests = 1\nwrite_timeout = "1s"', session="max_output_kb = 16000")
     ann = server.client("ann")
     request = sparse_file(ann)
     body = b""
@@ -207,7 +207,7 @@ def test_bodies_that_do_not_end_are_held_up_to_a_sum(start):
 
 
 def test_answers_that_nobody_reads_are_held_up_to_a_sum(start):
-    server = start(config='write_timeout = "10m"')
+    server = start(config='write_timeout = "10m"', session="max_output_kb = 4000")
     ann, bob = server.client("ann"), server.client("bob")
     command = {"commands": ["head -c 4000000 /dev/zero | tr '\\0' '\\1'"], "max_output_length": 4_000_000}
     body = json.dumps(command).encode()  # and each such byte is six in JSON
