@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 
 #include "base/printable.h"
 #include "base/syscall.h"
@@ -22,8 +21,7 @@ constexpr int kPatienceSeconds = 5;
 constexpr std::size_t kMaxLine = std::size_t{64} << 20;
 
 // Asked at most once each: what else is in the folder speaks another language.
-bool is_approval_socket(const std::filesystem::path& path) {
-  const std::string name = path.filename();
+bool is_approval_socket(std::string_view name) {
   return name.ends_with(".sock") && !is_serve_socket(name);
 }
 
@@ -132,15 +130,7 @@ Status ApprovalServer::decide(const json::object& decision) {
 
 Result<ApprovalServers> approval_servers() {
   ApprovalServers all;
-  const std::string folder = TRY(runtime_folder());
-  std::error_code error;
-  std::vector<std::string> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-    if (is_approval_socket(entry.path())) paths.push_back(entry.path());
-  if (error && error != std::errc::no_such_file_or_directory)
-    return fail("list " + folder, error.value());
-  std::ranges::sort(paths);
-  for (const std::string& path : paths) {
+  for (const std::string& path : TRY(runtime_sockets(is_approval_socket))) {
     Result<ApprovalServer> server = ApprovalServer::connect(path);
     if (server)
       all.found.push_back(*std::move(server));

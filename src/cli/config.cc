@@ -36,9 +36,26 @@ Result<int> check_project(const std::string& file, const ConfigPlaces& places) {
   return 0;
 }
 
+bool is_own(const std::string& file, const ConfigPlaces& places) {
+  std::error_code not_there;  // then it is another
+  return std::filesystem::equivalent(file, places.user_file, not_there);
+}
+
+// The person's own file, as it is used where there is no project.
+Result<int> check_own(const ConfigPlaces& places) {
+  ConfigPlaces nowhere = places;
+  nowhere.cwd = "/";
+  ConfigFiles files = TRY(read_config_files(nowhere));
+  files.project.reset();
+  TRY(load(files, nowhere, {}));
+  std::printf("%s: ok\n", printable(places.user_file).c_str());
+  return 0;
+}
+
 Result<int> check(const Arguments& arguments) {
   if (arguments.size() > 1) return fail("wrong arguments", 0, "belljar config check [FILE]");
   const ConfigPlaces places = config_places(this_caller());
+  if (!arguments.empty() && is_own(arguments[0], places)) return check_own(places);
   if (!arguments.empty()) return check_project(TRY(project_file(arguments[0], places)), places);
   const ConfigFiles files = TRY(read_config_files(places));
   if (files.user) std::printf("%s: ok\n", printable(files.user->file).c_str());

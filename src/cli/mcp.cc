@@ -59,6 +59,8 @@ Result<Request> parse(const Arguments& arguments) {
   } else {
     request.loaded = TRY(load_here(parsed.settings));
   }
+  // Now, and not to the model at each call.
+  if (request.loaded.policy.mode != Mode::off) TRY(check_home(request.loaded.policy.files, caller));
   // Without a folder of its own choosing a client gets a fresh one for each session: where
   // it happens to start us says nothing about what we may change.
   if (parsed.settings.workdir) {

@@ -4,20 +4,36 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 
 #include "base/fd.h"
 #include "base/syscall.h"
+#include "plan/paths.h"
+#include "plan/venv.h"
 
 namespace belljar::cli {
 namespace {
 
 bool is_shown(const GuestsView& view, const std::string& path) {
-  std::error_code ignored;  // what cannot be resolved is compared as it stands
-  const std::string real = std::filesystem::weakly_canonical(path, ignored);
   return std::ranges::any_of(view.trees,
-                             [&](const std::string& tree) { return is_below(real, tree); });
+                             [&](const std::string& tree) { return is_below(path, tree); });
+}
+
+// What must be shown besides for the guest to get to a program by this name; empty: nothing.
+// `for_path`: by its folder, which is in PATH.
+std::string not_seen(const GuestsView& view, const std::string& path, bool for_path) {
+  const Result<Traced> traced = trace(path);
+  if (!traced) return {};
+  const std::string venv = venv_above(path);
+  const std::string itself = for_path ? path.substr(0, path.rfind('/')) : path;
+  for (const Link& link : traced->links) {
+    const bool made = std::ranges::find(view.links, link.inside) != view.links.end();
+    if (!made && !is_shown(view, link.inside)) return venv.empty() ? itself : venv;
+  }
+  if (is_shown(view, traced->path)) return {};
+  // It gets as far as the links: those of a venv lead to the interpreter it was made with.
+  if (!venv.empty() && !traced->links.empty()) return traced->path;
+  return venv.empty() ? itself : venv;
 }
 
 bool can_execute(const std::string& path) { return ::access(path.c_str(), X_OK) == 0; }
@@ -54,12 +70,14 @@ std::string interpreter_of(const std::string& script) {
 }  // namespace
 
 GuestsView view_of(const Plan& plan) {
-  GuestsView view{.trees = {}, .environment = plan.environment, .workdir = plan.layout.workdir};
+  GuestsView view{
+      .trees = {}, .links = {}, .environment = plan.environment, .workdir = plan.layout.workdir};
   if (plan.layout.whole_root) view.trees.emplace_back("/");
   for (const Place& place : plan.layout.places) {
     if (place.access != Access::hide) view.trees.push_back(place.path);
     if (place.from == "workdir") view.workdir = place.path;
   }
+  for (const Link& link : plan.layout.links) view.links.push_back(link.inside);
   return view;
 }
 
@@ -70,12 +88,11 @@ Error not_started(const std::string& command, int error, const GuestsView& view)
     if (command.find('/') != command.npos) return {.what = command, .err = error, .hint = {}};
     return {.what = command + ": command not found", .err = 0, .hint = {}};
   }
-  if (!is_shown(view, *outside))
+  const bool for_path = command.find('/') == command.npos;
+  if (const std::string missing = not_seen(view, *outside, for_path); !missing.empty())
     return {.what = command,
             .err = error,
-            .hint = *outside + " exists, but the policy does not show it: --extra-read=" +
-                    (command.find('/') != command.npos ? *outside
-                                                       : outside->substr(0, outside->rfind('/')))};
+            .hint = *outside + " exists, but the policy does not show it: --extra-read=" + missing};
   const std::string interpreter = interpreter_of(*outside);
   if (interpreter.empty()) return {.what = command, .err = error, .hint = {}};
   Error result{.what = command + ": its interpreter \"" + interpreter + "\" was not found",
@@ -84,9 +101,8 @@ Error not_started(const std::string& command, int error, const GuestsView& view)
   if (interpreter.ends_with('\r'))
     result.what = command + ": its interpreter \"" + interpreter.substr(0, interpreter.size() - 1) +
                   "\\r\" was not found (Windows line ends?)";
-  else if (can_execute(interpreter))
-    result.hint =
-        interpreter + " exists, but the policy does not show it: --extra-read=" + interpreter;
+  else if (const std::string missing = not_seen(view, interpreter, false); !missing.empty())
+    result.hint = interpreter + " exists, but the policy does not show it: --extra-read=" + missing;
   return result;
 }
 

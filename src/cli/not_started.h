@@ -11,6 +11,7 @@ namespace belljar::cli {
 // What is remembered of a plan until the command has failed.
 struct GuestsView {
   std::vector<std::string> trees;  // on the host; what the guest can see
+  std::vector<std::string> links;  // that were made for it
   std::vector<std::string> environment;
   std::string workdir;  // on the host
 };

@@ -2,6 +2,9 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+
+#include "layers/env.h"
 #include "policy/keys.h"
 
 namespace belljar::cli {
@@ -79,8 +82,25 @@ void add_missing_paths(std::vector<std::string>& lines, const Settings& flags,
         lines.push_back(flag + ": there is no such path; repeat the flag for each path");
       else if (key.name == "hide")
         lines.push_back(flag + ": nothing there to hide");
+      else if (key.name == "allow_write" || key.name == "extra_fs_write")
+        lines.push_back(flag + ": is not there, and is made as a folder");
     }
   }
+}
+
+bool matches_any(const std::string& pattern, const std::vector<std::string>& environment) {
+  return std::ranges::any_of(environment, [&](const std::string& variable) {
+    return env::matches(variable.substr(0, variable.find('=')), pattern);
+  });
+}
+
+void add_missing_variables(std::vector<std::string>& lines, const Settings& flags,
+                           const Caller& caller) {
+  for (const auto& [flag, names] :
+       {std::pair("--allow-env=", &flags.allow_env), std::pair("--extra-env=", &flags.extra_env)})
+    for (const std::string& name : *names)
+      if (!matches_any(name, caller.environment))
+        lines.push_back(flag + name + ": no such variable is set");
 }
 
 }  // namespace
@@ -90,7 +110,9 @@ std::vector<std::string> notices(const Settings& flags, const Loaded& loaded,
   std::vector<std::string> lines;
   if (std::optional<std::string> open = starts_from_open(flags, loaded))
     lines.push_back(std::move(*open));
-  if (loaded.policy.mode != Mode::off) add_missing_paths(lines, flags, caller);
+  if (loaded.policy.mode == Mode::off) return lines;
+  add_missing_paths(lines, flags, caller);
+  add_missing_variables(lines, flags, caller);
   return lines;
 }
 

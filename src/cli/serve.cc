@@ -48,8 +48,11 @@ Result<Asked> parse(const Arguments& arguments) {
   return asked;
 }
 
-std::string state_folder(const Caller& caller) {
+Result<std::string> state_folder(const Caller& caller) {
   const std::string file = config_places(caller).trust_file;
+  if (caller.home == "/" && file.starts_with("//"))
+    return fail("HOME names no folder: there is no place for tokens and skills", 0,
+                "set HOME to a folder of yours, or give --token-file and --skills-dir");
   return file.substr(0, file.rfind('/'));
 }
 
@@ -78,15 +81,16 @@ Result<Loaded> load_settings(const Asked& asked) {
   if (!asked.token_file.empty()) server.token_file = absolute(asked.token_file, caller);
   if (!asked.skills_dir.empty()) server.skills_dir = absolute(asked.skills_dir, caller);
   if (asked.allow_remote) server.allow_remote = true;
-  const std::string state = state_folder(caller);
+  if (loaded.policy.mode != Mode::off) TRY(check_home(loaded.policy.files, caller));
   if (server.token_file.empty()) {
+    const std::string state = TRY(state_folder(caller));
     std::error_code ignored;  // the token file says why
     std::filesystem::create_directories(state, ignored);
     // The audit trail lies there too, and is kept only where nobody else can write.
     (void)::chmod(state.c_str(), 0700);
     server.token_file = state + "/tokens";
   }
-  if (server.skills_dir.empty()) server.skills_dir = state + "/skills";
+  if (server.skills_dir.empty()) server.skills_dir = TRY(state_folder(caller)) + "/skills";
   // A server's sessions share a folder only when the operator says so by name.
   if (asked.flags.workdir) loaded.session.workdir = loaded.policy.files.workdir;
   if (!loaded.session.workdir.empty())

@@ -57,6 +57,7 @@ Status make_private_folder(const std::string& path) {
 }
 
 constexpr std::string_view kServePrefix = "serve-";
+constexpr std::string_view kUsualName = "/serve.sock";
 
 // In the name of a socket that only one server can have.
 std::optional<pid_t> owner_of(std::string_view name) {
@@ -72,10 +73,7 @@ std::optional<pid_t> owner_of(std::string_view name) {
   return std::nullopt;
 }
 
-// Nobody has the number, and nobody listens: in another pid namespace, whose servers may
-// share the folder, the number says nothing.
-bool is_dead(pid_t owner, const std::string& path) {
-  if (::kill(owner, 0) == 0 || errno != ESRCH) return false;
+bool nobody_listens(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) return false;
@@ -85,6 +83,12 @@ bool is_dead(pid_t owner, const std::string& path) {
   return probe &&
          ::connect(probe.get(), static_cast<const sockaddr*>(untyped), sizeof address) < 0 &&
          errno == ECONNREFUSED;
+}
+
+// Nobody has the number, and nobody listens: in another pid namespace, whose servers may
+// share the folder, the number says nothing.
+bool is_dead(pid_t owner, const std::string& path) {
+  return ::kill(owner, 0) < 0 && errno == ESRCH && nobody_listens(path);
 }
 
 // Of servers that were killed.
@@ -112,14 +116,42 @@ Result<server::Audit> open_audit(const std::string& file, const Policy& policy) 
   return server::Audit::open({}, std::move(mask));
 }
 
-Result<std::string> runtime_folder() {
+std::vector<std::string> runtime_places(const std::string& given, const std::string& logins) {
+  const std::string uid = std::to_string(::geteuid());
+  std::vector<std::string> places;
+  if (given.starts_with('/')) places.push_back(given + "/belljar");
+  struct stat login{};
+  const std::string of_login = logins + "/" + uid;
+  if (::lstat(of_login.c_str(), &login) == 0 && S_ISDIR(login.st_mode) &&
+      login.st_uid == ::geteuid() && (login.st_mode & 0022) == 0)
+    places.push_back(of_login + "/belljar");
+  places.push_back("/tmp/belljar-run-" + uid);
+  if (places.size() > 1 && places[0] == places[1]) places.erase(places.begin());
+  return places;
+}
+
+namespace {
+
+std::vector<std::string> all_runtime_places() {
   const char* given = std::getenv("XDG_RUNTIME_DIR");
-  std::string folder = given != nullptr && given[0] == '/'
-                           ? std::string(given) + "/belljar"
-                           : "/tmp/belljar-run-" + std::to_string(::geteuid());
+  return runtime_places(given != nullptr ? given : "");
+}
+
+}  // namespace
+
+Result<std::string> runtime_folder() {
+  std::string folder = all_runtime_places().front();
   const Status ours = check_private_folder(folder);
   if (!ours && ours.error().err != ENOENT) return std::unexpected(ours.error());
   return folder;
+}
+
+Result<std::vector<std::string>> runtime_folders() {
+  std::vector<std::string> folders = {TRY(runtime_folder())};
+  for (const std::string& place : all_runtime_places())
+    // One that somebody else has put there is none of ours.
+    if (place != folders[0] && check_private_folder(place)) folders.push_back(place);
+  return folders;
 }
 
 std::string own_serve_socket() {
@@ -130,17 +162,30 @@ bool is_serve_socket(std::string_view name) {
   return name == kServeSocket || (name.starts_with(kServePrefix) && name.ends_with(".sock"));
 }
 
+Result<std::vector<std::string>> runtime_sockets(bool (*wanted)(std::string_view name)) {
+  const std::vector<std::string> folders = TRY(runtime_folders());
+  std::vector<std::string> all;
+  for (const std::string& folder : folders) {
+    std::vector<std::string> paths;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+      if (!wanted(entry.path().filename().string())) continue;
+      // Where no server of these surroundings starts, nobody sweeps up after one that was killed.
+      if (folder != folders[0] && nobody_listens(entry.path())) continue;
+      paths.push_back(entry.path());
+    }
+    if (error && error != std::errc::no_such_file_or_directory)
+      return fail("list " + folder, error.value());
+    std::ranges::sort(paths);
+    all.insert(all.end(), paths.begin(), paths.end());
+  }
+  return all;
+}
+
 Result<std::vector<std::string>> serve_sockets() {
-  const std::string folder = TRY(runtime_folder());
-  std::vector<std::string> paths;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-    if (is_serve_socket(entry.path().filename().string())) paths.push_back(entry.path());
-  if (error && error != std::errc::no_such_file_or_directory)
-    return fail("list " + folder, error.value());
-  std::ranges::sort(paths);
-  const std::string usual = folder + "/" + kServeSocket;
-  std::ranges::stable_partition(paths, [&](const std::string& path) { return path == usual; });
+  std::vector<std::string> paths = TRY(runtime_sockets(is_serve_socket));
+  const auto is_usual = [](const std::string& path) { return path.ends_with(kUsualName); };
+  std::ranges::stable_partition(paths, is_usual);
   return paths;
 }
 

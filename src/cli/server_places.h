@@ -11,11 +11,22 @@ namespace belljar::cli {
 // is none. One that was named and cannot be written is an error, the usual one a warning.
 Result<server::Audit> open_audit(const std::string& file, const Policy& policy);
 
-// The folder of the sockets by which `belljar approvals` and `sessions` find servers, whether it
-// is there or not. An error where it is one that others can use.
+// Where the folder of the sockets by which `belljar approvals` and `sessions` find servers can be,
+// best first: in `given`, which is XDG_RUNTIME_DIR, in the folder of the person's login, below
+// /tmp. Clients of MCP start servers without that variable, and the person has it: so that they
+// meet, the second is looked for where the first is not said.
+std::vector<std::string> runtime_places(const std::string& given,
+                                        const std::string& logins = "/run/user");
+
+// The folder of a server that starts now, whether it is there or not. An error where it is one
+// that others can use.
 Result<std::string> runtime_folder();
 
-// The same, held by a server as long as it runs: made for the first, removed after the last.
+// The same first, then the others that are there and only ours, with servers that were started in
+// other surroundings.
+Result<std::vector<std::string>> runtime_folders();
+
+// That of a server, held as long as it runs: made for the first, removed after the last.
 class RuntimeFolder {
  public:
   static Result<RuntimeFolder> hold();
@@ -38,7 +49,10 @@ class RuntimeFolder {
 inline constexpr const char* kServeSocket = "serve.sock";
 std::string own_serve_socket();
 bool is_serve_socket(std::string_view name);
-// Those that are there: the usual one first.
+// Those that are there, in all folders: the usual ones first.
 Result<std::vector<std::string>> serve_sockets();
+
+// The sockets by those names that are there, in all folders.
+Result<std::vector<std::string>> runtime_sockets(bool (*wanted)(std::string_view name));
 
 }  // namespace belljar::cli

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/account.h"
+
 extern "C" char** environ;  // which is in no header everywhere
 
 namespace belljar {
@@ -23,7 +25,7 @@ bool is_current(const char* name) {
 }  // namespace
 
 Caller this_process() {
-  Caller caller{.home = "/", .cwd = {}, .environment = {}};
+  Caller caller;
   std::error_code ignored;  // a folder that was deleted: then the plan says so
   caller.cwd = std::filesystem::current_path(ignored);
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
@@ -33,6 +35,11 @@ Caller this_process() {
     // the folder's own name must work inside.
     if (text.starts_with("PWD=/") && is_current(*variable + 4)) caller.cwd = text.substr(4);
     caller.environment.emplace_back(text);
+  }
+  // Jobs of cron, units of systemd and containers may start us without one, or with /.
+  if (caller.home.empty() || caller.home == "/") {
+    const std::optional<Account> account = account_of(::geteuid());
+    caller.home = account && !account->home.empty() ? account->home : "/";
   }
   return caller;
 }

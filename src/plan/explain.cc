@@ -1,16 +1,11 @@
 #include "plan/explain.h"
 
-#include <arpa/inet.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <boost/json.hpp>
 
 #include "base/json.h"
 #include "base/printable.h"
 #include "plan/explain_network.h"
-#include "plan/paths.h"
 
 namespace belljar {
 namespace {
@@ -243,152 +238,6 @@ json::object explain_json(const Plan& plan) {
                           {"scratch", plan.seatbelt->scratch}};
   }
   return result;
-}
-
-namespace {
-
-bool exists(const std::string& path) {
-  struct stat st{};
-  return ::lstat(path.c_str(), &st) == 0;
-}
-
-std::string absolute(std::string_view text, const Caller& caller) {
-  std::string path(text);
-  if (path == "~" || path.starts_with("~/")) path = caller.home + path.substr(1);
-  return path.starts_with('/') ? path : caller.cwd + "/" + path;
-}
-
-bool is_port(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
-}
-
-// The host that is meant, if it is no path: what exists is a path, whatever it looks like.
-std::optional<std::string> host_in(std::string_view text, const Caller& caller) {
-  if (std::size_t scheme = text.find("://"); scheme != text.npos && scheme > 0) {
-    std::string_view rest = text.substr(scheme + 3);
-    rest = rest.substr(0, rest.find_first_of("/?#"));
-    if (std::size_t user = rest.rfind('@'); user != rest.npos) rest.remove_prefix(user + 1);
-    return std::string(rest);
-  }
-  const bool path = text.empty() || text.starts_with('/') || text.starts_with('.') ||
-                    text.starts_with('~') || text.find('/') != text.npos;
-  if (path || exists(absolute(text, caller))) return std::nullopt;
-  in6_addr ignored{};
-  const std::size_t colon = text.rfind(':');
-  const bool host = text == "localhost" || text.find('.') != text.npos || text.starts_with('[') ||
-                    (colon != text.npos && colon > 0 && is_port(text.substr(colon + 1))) ||
-                    ::inet_pton(AF_INET6, std::string(text).c_str(), &ignored) == 1;
-  return host ? std::optional<std::string>(text) : std::nullopt;
-}
-
-// The deepest place that the guest sees at a path of its own, or above it.
-const Place* seen_at(const Plan& plan, std::string_view inside) {
-  const Place* seen = nullptr;
-  for (const Place& place : plan.layout.places)
-    if (is_below(inside, place.inside) &&
-        (seen == nullptr || place.inside.size() >= seen->inside.size()))
-      seen = &place;
-  for (const PrivateDir& dir : plan.layout.private_dirs)
-    if (seen != nullptr && is_below(inside, dir.inside) && dir.inside.size() > seen->inside.size())
-      return nullptr;
-  return seen;
-}
-
-// What a grant gives is not more than the file's own mode gives to the guest: it is never
-// root, and where root starts it, only what is shown as its own counts as its own.
-std::string_view permissions(const Traced& traced, const Place* rule) {
-  const bool root = ::geteuid() == 0;
-  const bool own = rule != nullptr && rule->owned;
-  const bool wanted_write = rule == nullptr || rule->access == Access::write;
-  bool allowed = true;
-  if (!root)
-    allowed = ::access(traced.path.c_str(), wanted_write ? R_OK | W_OK : R_OK) == 0;
-  else if (!own)
-    allowed = (traced.st.st_mode & (wanted_write ? 06U : 04U)) == (wanted_write ? 06U : 04U);
-  return allowed ? "" : " as far as its own permissions allow";
-}
-
-// What the jar has of its own, and no grant can change.
-std::optional<std::string> made_for_the_guest(const Plan& plan, const std::string& path) {
-  if (!plan.view) return std::nullopt;
-  if (is_below(path, "/proc") && !plan.outside_proc)
-    return "the guest's own /proc, which shows the processes of the jar and no others; kept by "
-           "the pid namespace.\n";
-  if (is_below(path, "/proc"))
-    return "the host's /proc is shown, since no new one can be mounted here (belljar doctor).\n";
-  if (is_below(path, "/dev") && plan.layout.own_dev && seen_at(plan, path) == nullptr)
-    return "not shown. The guest has a /dev of its own, with null, zero, full, random, urandom, "
-           "tty, shm and pts.\n";
-  return std::nullopt;
-}
-
-std::string file_layers(const Plan& plan) {
-  if (!plan.view) return "Landlock";
-  return plan.landlock ? "the view and Landlock" : "the view";
-}
-
-std::string why_granted(const Plan& plan, const Place* rule, const std::string& path,
-                        std::string_view permissions) {
-  const std::string layers = file_layers(plan);
-  const Access access = rule != nullptr             ? rule->access
-                        : plan.layout.root_writable ? Access::write
-                                                    : Access::read;
-  const std::string from = rule != nullptr ? rule->path + " (" + rule->from + ")" : "/ (profile)";
-  const std::string allowed(permissions);
-  switch (access) {
-    case Access::write:
-      return "can be read and written" + allowed + ", by the grant of " + from +
-             "; --hide=" + path + " or --protect=" + path + " would take it away.\n";
-    case Access::read:
-      return "can be read" + allowed + " and not written, by the grant of " + from + ", kept by " +
-             layers + "; --extra-write=" + path + " would allow writing, --hide=" + path +
-             " would hide it.\n";
-    case Access::hide:
-      return "hidden by " + from + ", kept by the view; leave that rule out to show it.\n";
-    case Access::protect:
-      return "can be read" + allowed + " and not changed, protected by " + from +
-             ", kept by the view; leave that rule out to allow changes.\n";
-  }
-  return {};
-}
-
-std::string why_path(const Plan& plan, const std::string& given) {
-  // A path of the guest's own names, such as /workspace/x, means what is shown there.
-  const Place* moved = seen_at(plan, given);
-  std::string host_path = given;
-  if (moved != nullptr && moved->inside != moved->path)
-    host_path = moved->path + given.substr(moved->inside.size());
-  else
-    moved = nullptr;
-  Result<Traced> traced = trace(host_path);
-  const std::string path = traced ? traced->path : host_path;
-  std::string text = path + (traced ? "" : " (does not exist)") + ": ";
-  if (moved != nullptr) text = given + ", which is " + text;
-  if (std::optional<std::string> own = made_for_the_guest(plan, path)) return text + *own;
-
-  const Place* rule = nullptr;
-  for (const Place& place : plan.layout.places)
-    if (is_below(path, place.path) && (rule == nullptr || place.path.size() >= rule->path.size()))
-      rule = &place;
-  for (const PrivateDir& dir : plan.layout.private_dirs)
-    if (is_below(path, dir.inside) && (rule == nullptr || dir.inside.size() > rule->inside.size()))
-      return text + "not shown. " + dir.inside +
-             " is a private folder inside, empty at the start and writable, made by the view; "
-             "--extra-read=" +
-             path + " would show this one.\n";
-  if (rule == nullptr && !plan.layout.whole_root)
-    return text + "not shown. No rule grants it, kept by " + file_layers(plan) +
-           "; --extra-read=" + path + " would allow reading, --extra-write=" + path + " writing.\n";
-  return text +
-         why_granted(plan, rule, path, traced ? permissions(*traced, rule) : std::string_view());
-}
-
-}  // namespace
-
-std::string explain_why(const Plan& plan, std::string_view path_or_host, const Caller& caller) {
-  if (std::optional<std::string> host = host_in(path_or_host, caller))
-    return explain_host(plan.policy, *host);
-  return why_path(plan, absolute(path_or_host, caller));
 }
 
 }  // namespace belljar

@@ -13,6 +13,7 @@
 #include "plan/planted.h"
 #include "plan/scratch.h"
 #include "plan/toolchains.h"
+#include "plan/workdir.h"
 
 namespace belljar {
 namespace {
@@ -229,6 +230,7 @@ class Builder {
   }
 
   Status add_home() {
+    TRY(check_home(files_, caller_));
     const std::string inside = files_.home_inside.empty() ? home_ : files_.home_inside;
     layout_.home = inside;
     if (!files_.home_dir.empty()) {

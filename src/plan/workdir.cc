@@ -1,25 +1,69 @@
 #include "plan/workdir.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <charconv>
 #include <filesystem>
+#include <vector>
 
+#include "base/account.h"
 #include "layers/layout.h"
 
 namespace belljar {
 namespace {
 
+// A home that must not be handed over by mistake.
+struct Guarded {
+  std::string home;  // by its real name: a symlink to the home is the home
+  std::string whose;
+};
+
+std::string real_name(const std::string& path) {
+  std::error_code ignored;  // what cannot be resolved is compared as it stands
+  return std::filesystem::weakly_canonical(path, ignored);
+}
+
+// Who became root by sudo.
+std::optional<uid_t> sudo_uid(const Caller& caller) {
+  constexpr std::string_view kName = "SUDO_UID=";
+  for (const std::string& variable : caller.environment) {
+    if (!variable.starts_with(kName)) continue;
+    uid_t uid = 0;
+    const char* end = variable.data() + variable.size();
+    const auto [stop, error] = std::from_chars(variable.data() + kName.size(), end, uid);
+    if (error == std::errc() && stop == end) return uid;
+  }
+  return std::nullopt;
+}
+
+// HOME says whose surroundings these are, not whose folders: under sudo it is root's, in a
+// service perhaps none that anybody lives in.
+std::vector<Guarded> guarded_homes(const std::string& folder, const Caller& caller) {
+  std::vector<Guarded> homes = {{real_name(caller.home), "your home"}};
+  auto add = [&](uid_t uid, bool own) {
+    const std::optional<Account> account = account_of(uid);
+    if (account && !account->home.empty())
+      homes.push_back(
+          {real_name(account->home), own ? "your home" : "the home of " + account->name});
+  };
+  add(::geteuid(), true);
+  if (const std::optional<uid_t> uid = sudo_uid(caller)) add(*uid, true);
+  struct stat found{};
+  if (::geteuid() == 0 && ::stat(folder.c_str(), &found) == 0) add(found.st_uid, false);
+  return homes;
+}
+
 // `called` is what the person knows it as. nullopt: it can be meant.
 std::optional<std::string> why_not(const std::string& named, const std::string& called,
                                    const Caller& caller) {
-  // By their real names: a symlink to the home is the home.
-  std::error_code ignored;
-  const std::string home = std::filesystem::weakly_canonical(caller.home, ignored);
-  const std::string folder = std::filesystem::weakly_canonical(named, ignored);
+  const std::string folder = real_name(named);
   if (folder == "/") return called + " is /: there is no project here to work on";
-  if (is_below(home, folder))
-    return called + " " + named + (folder == home ? " is your home" : " holds your home") +
-           ": the program could read your keys and change everything";
+  for (const auto& [home, whose] : guarded_homes(folder, caller))
+    if (is_below(home, folder))
+      return called + " " + named + (folder == home ? " is " : " holds ") + whose +
+             ": the program could read " + (whose == "your home" ? "your" : "the") +
+             " keys and change everything";
   for (const char* system :
        {"/usr", "/etc", "/bin", "/sbin", "/lib", "/boot", "/dev", "/proc", "/sys"})
     if (is_below(folder, system))
@@ -70,6 +114,14 @@ Status check_workspace(const std::string& flag, const std::string& folder, const
               "name the folder of a project" +
                   (possible ? "; " + anyway + " " + quoted(folder) + " in its place does it anyway"
                             : std::string()));
+}
+
+Status check_home(const Files& files, const Caller& caller) {
+  const bool has_own = files.home == Home::temporary || !files.home_dir.empty();
+  if (!has_own || !files.home_inside.empty() || real_name(caller.home) != "/") return {};
+  return fail(
+      "HOME names no folder, and /etc/passwd has no home for uid " + std::to_string(::geteuid()), 0,
+      "set HOME to a folder of yours");
 }
 
 }  // namespace belljar

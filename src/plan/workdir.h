@@ -1,4 +1,4 @@
-// Whether the folder that a program would work on, because nobody named another, can be meant.
+// Whether the folders that a program would get, because nobody named others, can be meant.
 #pragma once
 
 #include "base/result.h"
@@ -14,5 +14,8 @@ Status check_workdir(const Settings& settings, const Policy& policy, const Calle
 // that takes it nevertheless, where one does.
 Status check_workspace(const std::string& flag, const std::string& folder, const Caller& caller,
                        const std::string& anyway = {});
+
+// Whether there is a home by whose name the guest's own can be called.
+Status check_home(const Files& files, const Caller& caller);
 
 }  // namespace belljar

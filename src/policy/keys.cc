@@ -48,7 +48,7 @@ constexpr Key kKeys[] = {
     {"extra_fs_read", "extra-read", 0, Kind::paths, &Settings::extra_fs_read, true, "PATH",
      "also allow reading PATH"},
     {"extra_fs_write", "extra-write", 0, Kind::paths, &Settings::extra_fs_write, true, "PATH",
-     "also allow reading and writing PATH"},
+     "also allow reading and writing PATH; made as a folder if it is missing"},
     {"extra_env", "extra-env", 0, Kind::names, &Settings::extra_env, true, "NAME",
      "also pass the variable NAME"},
     {"hide", "hide", 0, Kind::globs, &Settings::hide, false, "PATH",

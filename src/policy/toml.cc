@@ -6,6 +6,7 @@
 #include "base/printable.h"
 #include "policy/profiles.h"
 #include "policy/tasks.h"
+#include "policy/toml_hints.h"
 
 #define TOML_EXCEPTIONS 0
 #define TOML_HEADER_ONLY 1
@@ -98,8 +99,12 @@ class Reader {
 
   Result<Config> read(const toml::table& root) {
     for (auto&& [key, node] : root) {
-      if (std::ranges::find(kTables, key.str()) == std::end(kTables))
+      if (std::ranges::find(kTables, key.str()) == std::end(kTables)) {
+        const std::string belongs = own_table(key.str());
+        if (!belongs.empty())
+          return wrong(position_of(key), quoted(key) + " stands above the tables", belongs);
         return unknown(key, {std::begin(kTables), std::end(kTables)}, "");
+      }
       const toml::table& table = *TRY(table_at(key, node));
       if (key == "sandbox") TRY(read_sandbox(table));
       if (key == "profiles") TRY(read_profiles(table));
@@ -507,10 +512,12 @@ class Reader {
 };
 
 // "Error while parsing string: …" reads well after a position, in lower case.
-Error syntax_error(const ConfigSource& source, const toml::parse_error& error) {
+Error syntax_error(std::string_view text, const ConfigSource& source,
+                   const toml::parse_error& error) {
   std::string what(error.description());
   if (what.starts_with("Error")) what.front() = 'e';
-  return config_error(source.file, position_of(error.source()), what, {});
+  const Position position = position_of(error.source());
+  return config_error(source.file, position, what, missing_quotes(text, position.line));
 }
 
 }  // namespace
@@ -554,7 +561,7 @@ Result<Config> parse_config(std::string_view text, const ConfigSource& source) {
   if (std::ranges::count(text, '.') > kMaxDots)
     return std::unexpected(config_error(source.file, {1, 1}, "the file holds too many dots", {}));
   toml::parse_result parsed = toml::parse(text, std::string_view{});
-  if (!parsed) return std::unexpected(syntax_error(source, parsed.error()));
+  if (!parsed) return std::unexpected(syntax_error(text, source, parsed.error()));
   return Reader(source).read(parsed.table());
 }
 

@@ -21,6 +21,15 @@ std::string network_words(const Policy& policy) {
   return words;
 }
 
+// The guest's home is not the person's, and unlike /tmp the tools reach it.
+void add_home(std::vector<std::string>& writable, const session::SessionView& view) {
+  const Files& files = view.policy.files;
+  if (files.home != Home::temporary || view.home.empty()) return;
+  // Before there is a session, there is no folder for it yet.
+  if (std::ranges::find(writable, view.home) == writable.end()) writable.push_back(view.home);
+  *std::ranges::find(writable, view.home) += " (the home)";
+}
+
 }  // namespace
 
 tools::Facts facts_of(const session::SessionView& view) {
@@ -33,6 +42,7 @@ tools::Facts facts_of(const session::SessionView& view) {
     facts.workdir = "a folder of the session's own";
     facts.writable.insert(facts.writable.begin(), "the working folder");
   }
+  add_home(facts.writable, view);
   if (view.policy.files.private_tmp) facts.writable.emplace_back("/tmp");
   facts.network = network_words(view.policy);
   const Limits& limits = view.policy.limits;

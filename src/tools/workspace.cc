@@ -102,7 +102,7 @@ std::string Workspace::places() const {
     list.append(list.empty() ? "" : ", ").append(printable(held.root.inside));
   }
   if (readable.empty()) return writable;
-  return writable + (writable.empty() ? "" : ", ") + readable + " (read-only)";
+  return writable + (writable.empty() ? "" : "; ") + "read-only: " + readable;
 }
 
 bool Workspace::allows(std::string_view tool, std::string_view inside) const {

@@ -340,6 +340,28 @@ def test_config_check_says_where_and_what(place):
     place.refused("config", "check", "/nowhere", code=1)
 
 
+def test_config_check_of_the_persons_own_file_is_not_held_against_itself(place):
+    groups = '[sandbox]\nprofile = "mine"\nallow_net = ["@registries"]\n[net_groups]\nregistries = ["pypi.org"]\n'
+    place.write_user(groups + '[profiles.mine]\nextends = "developer"\n')
+    own = place.home / ".config/belljar/config.toml"
+    (place.home / "link.toml").symlink_to(own)
+    for name in (str(own), "../link.toml"):
+        assert place.ok("config", "check", name) == f"{own}: ok\n"
+    place.write("[net_groups]\nregistries = []\n")
+    assert 'group "registries" is already your own' in place.refused("config", "check", code=1)
+    place.write_user("[sandbox]\nnetwork = 1\n")
+    assert "network: must be a string" in place.refused("config", "check", str(own), code=1)
+
+
+def test_the_commonest_mistakes_get_a_hint(place):
+    place.write("[sandbox]\nnetwork = none\n")
+    text = place.refused("config", "check", code=1)
+    assert "belljar.toml:2:" in text and 'hint: text needs quotes: network = "none"' in text, text
+    place.write('network = "none"\n')
+    text = place.refused("exec", "--", "true")
+    assert 'belljar.toml:1:1: "network" stands above the tables' in text and "it belongs in [sandbox]" in text, text
+
+
 def test_config_check_reads_the_persons_file_too(place):
     place.write_user("[sandbox]\nmode = 1\n")
     assert "config.toml:2:8: mode: must be a string" in place.refused("config", "check", code=1)

@@ -52,6 +52,7 @@ def test_what_exists_is_a_path(explain, scene):
         ([], "/proc/1", "/proc/1: the guest's own /proc"),
         (["--profile=public-bot"], "/proc/1", "/proc/1: the guest's own /proc"),
         (["--profile=public-bot"], "/tmp/x", "/tmp is a private folder inside, empty at the start and writable"),
+        ([], "/proc/self/status", "the guest's own /proc"),
         ([], "/dev/mem", "a /dev of its own"),
         ([], "/dev/null", "can be read and written"),
     ],
@@ -69,9 +70,60 @@ def test_a_path_of_the_guests_means_what_is_shown_there(explain, scene):
     assert said.startswith(f"{scene.home}/new, which is {mine}/new (does not exist): can be read and written"), said
 
 
-def test_a_grant_is_not_more_than_the_files_own_permissions(explain):
+def test_what_is_shown_elsewhere_is_told_by_its_name_inside(explain, scene):
+    scene.file("x")
+    said = explain("--profile=public-bot", "--why", "x")
+    assert said.startswith(f"{scene.workdir}/x, inside /workspace/x: can be read and written"), said
+    assert explain("--why", "x").startswith(f"{scene.workdir}/x: can be read and written")
+
+
+def test_a_grant_is_not_more_than_the_files_own_permissions(explain, scene):
     assert "can be read as far as its own permissions allow and not written" in explain("--why", "/etc/shadow")
-    assert "as far as" not in explain("--why", "/etc/passwd")
+    said = explain("--why", "/etc/passwd")
+    assert "/etc/passwd: can be read and not written" in said, said
+    ordinary = scene.identity.uid != 0
+    assert ("would allow writing as far as its own permissions allow," in said) == ordinary, said
+    mine = scene.file("mine", mode=0o600)
+    assert "as far as" not in explain("--why", "mine")
+    if os.geteuid() == 0:  # the file of somebody else in one's own folder
+        os.chown(mine, 54321, 54321)
+        assert "can be read and written as far as its own permissions allow" in explain("--why", "mine")
+
+
+# ---- symlinks ----
+
+
+def test_a_link_that_is_not_shown_leads_nowhere(explain, scene):
+    link = scene.home / "alink"
+    link.symlink_to("/etc/hostname")
+    said = explain("--why", os.fspath(link))
+    assert said.startswith(f"{link}: not shown (it leads to /etc/hostname, which is). "), said
+    assert f"--extra-read={link} would" in said, said
+    said = explain(f"--extra-read={link}", "--why", os.fspath(link))
+    assert said.startswith(f"{link}, which leads to /etc/hostname: can be read"), said
+
+
+def test_a_folder_on_the_way_may_be_the_link(explain, scene):
+    (scene.home / "docs").symlink_to("/usr/share")
+    said = explain("--why", os.fspath(scene.home / "docs/doc"))
+    assert said.startswith(f"{scene.home}/docs/doc: not shown ({scene.home}/docs leads to /usr/share/doc, which is)"), said
+
+
+def test_of_a_link_that_is_shown_its_target_is_told(explain, scene):
+    (scene.workdir / "out").symlink_to(scene.outside)
+    said = explain("--why", "out")
+    assert said.startswith(f"{scene.workdir}/out, which leads to {scene.outside}: not shown"), said
+    assert "can be read" in explain("--why", "/bin/sh"), "a link that the system has"
+
+
+def test_all_of_a_venv_is_offered(explain, scene):
+    venv = scene.home / "venv"
+    scene.file(venv / "pyvenv.cfg")
+    scene.folder(venv / "bin")
+    (venv / "bin/python").symlink_to("/usr/bin/python3")
+    said = explain("--why", os.fspath(venv / "bin/python"))
+    assert said.startswith(f"{venv}/bin/python: not shown") and f"--extra-read={venv} would" in said, said
+    assert "can be read" in explain(f"--extra-read={venv}", "--why", os.fspath(venv / "bin/python"))
 
 
 @pytest.mark.parametrize("identity", ["user"], indirect=True)

@@ -97,3 +97,26 @@ def test_a_limit_that_ended_a_child_is_said(plain):
 def test_a_sigsys_is_not_put_down_to_the_filter_for_certain(plain):
     run = plain.run(["sh", "-c", "kill -SYS $$"])
     assert run.exit == 159 and "most likely" in run.stderr, run
+
+
+@pytest.fixture
+def venv(scene):
+    folder = scene.home / "venv"
+    scene.file(folder / "pyvenv.cfg", "home = /usr/bin\n")
+    scene.folder(folder / "bin")
+    (folder / "bin/python").symlink_to("/usr/bin/python3")
+    return folder
+
+
+def test_a_program_of_a_venv_is_said_to_need_all_of_it(scene, venv):
+    """What the link leads to is shown: that is not enough."""
+    jar = jars.Jar(scene, "restricted")
+    python = f"{venv}/bin/python"
+    hint = f"{python} exists, but the policy does not show it: --extra-read={venv}\n"
+    script = scene.file("script", f"#!{python}\nimport sys; print(sys.prefix)\n", 0o755)
+    by_path = {"PATH": f"{venv}/bin:{jars.SYSTEM_PATH}"}
+    for command, env in (([python, "-V"], None), (["python", "-V"], by_path), ([os.fspath(script)], None)):
+        run = jar.run(command, env=env)
+        assert run.exit == 127 and run.stderr.endswith(hint), run
+        assert jar.run(command, env=env, policy=[f"--extra-read={venv}"]).exit == 0
+    assert jar.run([os.fspath(script)], policy=[f"--extra-read={venv}"]).stdout == f"{venv}\n"

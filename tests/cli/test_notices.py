@@ -60,3 +60,20 @@ def test_a_list_with_commas_is_said_to_be_none(plain, scene, flag):
     assert f"{flag}=.env,key: there is no such path; repeat the flag for each path" in run.stderr
     scene.file(".env,key")
     assert plain.run(["true"], policy=[f"{flag}=.env,key"]).stderr == ""
+
+
+@pytest.mark.parametrize("identity", ["user"], indirect=True)
+def test_what_is_granted_and_not_there_is_said(plain, scene):
+    for flag in ("--extra-write", "--allow-write"):
+        run = plain.run(["true"], policy=["--profile=developer", f"{flag}=typo/x"])
+        assert run.exit == 0 and run.stderr.endswith(f"{flag}=typo/x: is not there, and is made as a folder\n"), run
+    scene.folder("there")
+    assert plain.run(["true"], policy=["--profile=developer", "--extra-write=there"]).stderr == ""
+
+
+@pytest.mark.parametrize("identity", ["user"], indirect=True)
+def test_a_variable_that_is_not_set_is_said(plain):
+    for flag in ("--extra-env", "--allow-env"):
+        for name, said in (("API_KYE", True), ("API_*Y", False), ("API_KEY", False), ("XYZ_*", True)):
+            run = plain.run(["true"], policy=["--profile=developer", f"{flag}={name}"], env={"API_KEY": "1"})
+            assert (f"{flag}={name}: no such variable is set" in run.stderr) == said, run

@@ -19,7 +19,10 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin"}  # whose Python can draw
 def target(request, scene):
     """The words that lead to a server, and what must be in the environment."""
     if request.param == "stdio":
-        yield [*scene.identity.command([jars.binary(), "mcp", "--audit=none", "--permission=ask"])], {}
+        # The SDKs do not pass it on, and `belljar approvals` of other tests must not find what waits here.
+        place = f"XDG_RUNTIME_DIR={scene.home}"
+        server = ["/usr/bin/env", place, jars.binary(), "mcp", "--audit=none", "--permission=ask"]
+        yield [*scene.identity.command(server)], {}
         return
     with serving.Server(scene, "--permission=ask") as server:
         yield [f"http://127.0.0.1:{server.port}/mcp"], {"BELLJAR_TOKEN": serving.TOKENS["ann"][1]}
