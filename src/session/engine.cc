@@ -79,9 +79,12 @@ Result<std::unique_ptr<Engine>> Engine::make(Loop& loop, Policy policy, Caller c
   begin(loop, Reaper::run(engine->reaper_));
   Common& common = *engine->common_;
   common.bound = std::move(bound);
-  common.removing.begin(
-      [gives_up = common.gives_up_removing()] { remove_stale_scratch_folders(gives_up); },
-      "what others left");
+  // An end does not wait for that: the next start goes on with it.
+  const auto has_ended = [&common] {
+    return common.removing_ends.load() != Clock::time_point::max();
+  };
+  common.removing.begin([has_ended] { remove_stale_scratch_folders(has_ended); },
+                        "what others left");
   (void)common.warm.find(shared_by_sessions(engine->policy_, common.settings));  // on its way
   return engine;
 }
