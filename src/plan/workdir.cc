@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <vector>
@@ -59,11 +60,15 @@ std::optional<std::string> why_not(const std::string& named, const std::string& 
                                    const Caller& caller) {
   const std::string folder = real_name(named);
   if (folder == "/") return called + " is /: there is no project here to work on";
-  for (const auto& [home, whose] : guarded_homes(folder, caller))
-    if (is_below(home, folder))
-      return called + " " + named + (folder == home ? " is " : " holds ") + whose +
-             ": the program could read " + (whose == "your home" ? "your" : "the") +
-             " keys and change everything";
+  const std::vector<Guarded> homes = guarded_homes(folder, caller);
+  auto found = std::ranges::find(homes, folder, &Guarded::home);
+  if (found == homes.end())
+    found =
+        std::ranges::find_if(homes, [&](const Guarded& at) { return is_below(at.home, folder); });
+  if (found != homes.end())
+    return called + " " + named + (folder == found->home ? " is " : " holds ") + found->whose +
+           ": the program could read " + (found->whose == "your home" ? "your" : "the") +
+           " keys and change everything";
   for (const char* system :
        {"/usr", "/etc", "/bin", "/sbin", "/lib", "/boot", "/dev", "/proc", "/sys"})
     if (is_below(folder, system))

@@ -31,4 +31,7 @@ def test_a_refusal_tells_which_places_are_read_only(scene):
     with mcp_client.Client(scene, f"--workspace={scene.workdir}", "--profile=restricted") as client:
         refused = client.tool("read", path=str(scene.outside / "x"))
         text = refused["content"][0]["text"]
-        assert refused["isError"] and f"use a path in {scene.workdir}, {scene.home}; read-only: /usr, " in text, text
+        assert refused["isError"] and "use a path in " in text, text
+        writable, readable = text.split("use a path in ")[1].split("; read-only: ")
+        assert set(writable.split(", ")) == {str(scene.workdir), str(scene.home)}, text
+        assert readable.startswith("/usr, /etc, "), text
