@@ -1,5 +1,6 @@
 #include "server/openapi.h"
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <set>
 
@@ -94,10 +95,11 @@ json::object responses_of(const Route& route) {
   return responses;
 }
 
-// A session is made without one, a file may be empty, a tool may need nothing.
+// A session is made and interrupted without one, a file may be empty, a tool may need nothing.
 bool needs_body(const Route& route) {
-  return route.takes != "SessionRequest" && route.takes != "bytes" &&
-         route.takes != "ToolArguments" && route.takes != "DispatchRequest";
+  constexpr std::string_view kWithout[] = {"SessionRequest", "InterruptRequest", "bytes",
+                                           "ToolArguments", "DispatchRequest"};
+  return std::ranges::find(kWithout, route.takes) == std::end(kWithout);
 }
 
 json::object operation_of(const Route& route) {

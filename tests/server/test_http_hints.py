@@ -140,7 +140,8 @@ def test_how_long_a_call_waits_for_approval_can_be_set(start):
     assert message == "nobody has approved this call: its time was over" and "/v1/approvals" in hint
     # A client that hears nothing meanwhile is told in the end what a person could have done.
     answer = answer_in(message_to(ann, "tools/call", begin(ann), 2, name="python", arguments={"code": "1"}))
-    assert answer["result"]["content"][0]["text"].startswith(message + "; POST /v1/approvals/{id} decides")
+    text = answer["result"]["content"][0]["text"]
+    assert text.startswith(message + "; `belljar approvals` or POST /v1/approvals/{id} decides"), text
 
 
 # ---------------------------------------------------------------- its beginning
