@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "belljar/belljar.h"
 #include "launcher/start.h"
 #include "support/folder.h"
@@ -39,9 +40,8 @@ Command sh(std::string script) { return {.arguments = {"sh", "-c", std::move(scr
 int processes_with(const std::string& word) {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    std::ifstream file(entry.path() / "cmdline");
-    std::string line{std::istreambuf_iterator<char>(file), {}};
-    count += line.find(word) != line.npos ? 1 : 0;
+    const std::optional<std::string> line = read_text(entry.path() / "cmdline");  // else it is gone
+    count += line && line->find(word) != line->npos ? 1 : 0;
   }
   return count;
 }

@@ -61,9 +61,10 @@ class Terminal:
         self.said = self.said[self.said.index(wanted) + len(wanted) :]
 
     def leave(self) -> int:
-        # Typed before the prompt has the terminal, it is lost: a person would press it again.
+        # Typed before the prompt has the terminal, ^D means something else, and is part of the line: that is taken
+        # away first, as often as it takes.
         for _ in range(int(serving.PATIENCE)):
-            self.type("\n\x04")
+            self.type("\x15\x04")
             try:
                 return self.process.wait(1)
             except subprocess.TimeoutExpired:

@@ -14,6 +14,7 @@ import glob
 import json
 import os
 import pathlib
+import select
 import shutil
 import signal
 import socket
@@ -141,8 +142,7 @@ class Worker:
         for name in files:  # each would end the worker, if it were imported
             pathlib.Path(self.folder, name).write_text("import os; os._exit(99)")
         self.socket, theirs = socket.socketpair()
-        self.socket.settimeout(PATIENCE)
-        self.out, self.err, self.id = Pipe(), Pipe(), 0
+        self.out, self.err, self.id, self.asked_to_stop = Pipe(), Pipe(), 0, False
         self.process = subprocess.Popen(
             [python, "-c", BOOT, str(theirs.fileno()), self.folder, "not" if nonblocking else "blocking", *warm],
             cwd="/", start_new_session=True,
@@ -181,6 +181,7 @@ class Worker:
     def exactly(self, count: int) -> bytes:
         data = bytearray()
         while len(data) < count:
+            self.ask_again()
             piece = self.socket.recv(count - len(data))
             if not piece:
                 raise Died(self.process.wait(PATIENCE))
@@ -200,6 +201,7 @@ class Worker:
 
     def start(self, code: str) -> int:
         self.id += 1
+        self.asked_to_stop = False
         self.send({"op": "execute", "id": self.id, "code": code})
         return self.id
 
@@ -227,6 +229,13 @@ class Worker:
 
     def interrupt(self):
         os.kill(self.ready["pid"], signal.SIGINT)
+        self.asked_to_stop = True
+
+    def ask_again(self):
+        """Each second, as the engine does: one that comes when Python is about to wait is seen after that."""
+        end = time.monotonic() + PATIENCE
+        while self.asked_to_stop and time.monotonic() < end and not select.select([self.socket], [], [], 1)[0]:
+            self.interrupt()
 
     def wait_for(self, text: str):
         """Until the guest has printed this."""
