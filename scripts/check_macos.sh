@@ -35,7 +35,8 @@ echo "macos: ${#sources[@]} files checked for arm64-apple-macos14"
 # Where there is no sandbox.
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-cat > "$folder/main.cc" - src/launcher/elsewhere.cc src/plan/caller.cc src/base/result.cc <<'CODE'
+cat > "$folder/main.cc" - src/launcher/elsewhere.cc src/plan/caller.cc src/base/account.cc \
+  src/base/result.cc <<'CODE'
 #include "belljar/belljar.h"
 int main() {
   const auto outcome = belljar::run({}, {.arguments = {"true"}});

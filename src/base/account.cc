@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-
-#include "base/file.h"
+#include <fstream>
+#include <iterator>
 
 namespace belljar {
 
@@ -26,8 +26,8 @@ std::optional<Account> find_account(std::string_view passwd, uid_t uid) {
 }
 
 std::optional<Account> account_of(uid_t uid) {
-  const std::optional<std::string> passwd = read_text("/etc/passwd");
-  return passwd ? find_account(*passwd, uid) : std::nullopt;
+  std::ifstream file("/etc/passwd");
+  return find_account(std::string(std::istreambuf_iterator<char>(file), {}), uid);
 }
 
 }  // namespace belljar
