@@ -3,6 +3,7 @@
 #include "server/fields.h"
 #include "server/handlers.h"
 #include "server/limits.h"
+#include "server/processes.h"
 #include "server/run_program.h"
 #include "server/tool_calls.h"
 #include "session/output_file.h"
@@ -151,6 +152,9 @@ std::expected<Asked, Response> read_call(const Request& request, std::string_vie
   // Now, since a stream that has begun has answered 200.
   const tools::Status fits = tools::check_arguments(*tools::find_tool(tool), asked.arguments);
   if (!fits) return std::unexpected(refuse(kBadRequest, fits.error()));
+  if (tool != kSpawn) return asked;
+  const std::expected<ProgramCall, std::string> program = program_call(asked.arguments);
+  if (!program) return std::unexpected(refuse(kBadRequest, program.error()));
   return asked;
 }
 

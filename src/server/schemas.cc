@@ -70,7 +70,7 @@ constexpr std::string_view kSchemas = R"json({
 "SpawnRequest": {"type": "object", "additionalProperties": false, "required": ["arguments"],
   "properties": {
     "arguments": {"type": "array", "minItems": 1, "maxItems": 1000,
-                  "prefixItems": [{"type": "string", "minLength": 1}],
+                  "prefixItems": [{"type": "string", "pattern": "^[^\\u0000]+$"}],
                   "items": {"type": "string", "pattern": "^[^\\u0000]*$"},
                   "description": "the program and its arguments; no shell reads them"},
     "folder": {"type": "string", "pattern": "^[^\\u0000]*$", "description": "where it starts; else the workdir"},

@@ -170,3 +170,10 @@ def test_what_does_not_heed_an_interrupt_is_killed(server, ann):
         assert ann.post(f"/v1/sessions/{session}/interrupt").status == 200
     call.join(serving.PATIENCE)
     assert answers and answers[0].json["interrupted"] and answers[0].json["exit_code"] == 137, answers
+
+
+@pytest.mark.parametrize("words", [[], [""], ["a\0b"], ["true", "a\0b"]])
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_is_no_command_is_refused_before_a_stream_begins(ann, words, stream):
+    answer = ann.post(f"/v1/sessions/{ann.session()}/spawn", arguments=words, stream=stream)
+    assert (answer.status, answer.json["error"]["type"]) == (400, "bad_request"), answer
