@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "base/json.h"
+#include "base/json_field.h"
 #include "base/printable.h"
 #include "base/syscall.h"
 #include "cli/approval_servers.h"
@@ -18,11 +19,6 @@ namespace belljar::cli {
 namespace {
 
 namespace json = boost::json;
-
-std::string text_of(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
-}
 
 // All of it: what is not shown must not be approved.
 std::string shown(std::string_view text) {

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include "base/json_field.h"
 #include "base/printable.h"
 #include "cli/images.h"
 #include "cli/prompt.h"
@@ -15,11 +16,6 @@ namespace belljar::cli {
 namespace {
 
 namespace json = boost::json;
-
-std::string text_of(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
-}
 
 std::int64_t exit_code_of(const json::object& result) {
   const json::value* value = result.if_contains("exit_code");

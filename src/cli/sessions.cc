@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/json.h"
+#include "base/json_field.h"
 #include "base/printable.h"
 #include "cli/attach.h"
 #include "cli/flags.h"
@@ -14,11 +15,6 @@ namespace belljar::cli {
 namespace {
 
 namespace json = boost::json;
-
-std::string text_of(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
-}
 
 std::int64_t number_of(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);

@@ -9,6 +9,7 @@
 #include <boost/asio/write.hpp>
 #include <boost/json.hpp>
 
+#include "base/json_field.h"
 #include "server/outside.h"
 
 namespace belljar::server {
@@ -18,11 +19,6 @@ namespace json = boost::json;
 
 constexpr std::size_t kMaxLine = std::size_t{64} << 10;
 constexpr std::size_t kMaxOutbox = std::size_t{16} << 20;  // of one who watches and does not read
-
-std::string text_of(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
-}
 
 json::object event_json(const ApprovalEvent& event) {
   json::object object = event.approval.to_json();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/json_field.h"
 #include "base/printable.h"
 #include "policy/keys.h"
 #include "server/limits.h"
@@ -17,11 +18,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kMaxRemembered = 10'000;  // sessions whose owner is known
-
-std::string text_of(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
-}
 
 void add_texts(const json::value* value, std::vector<std::string>& into) {
   if (value == nullptr) return;

@@ -3,6 +3,7 @@
 #include <array>
 #include <csignal>
 
+#include "base/json_field.h"
 #include "server/limits.h"
 
 namespace belljar::server {
@@ -17,11 +18,6 @@ constexpr std::size_t kMaxUnread = std::size_t{64} << 20;
 constexpr std::pair<std::string_view, int> kSignals[] = {
     {"INT", SIGINT},   {"TERM", SIGTERM}, {"KILL", SIGKILL}, {"HUP", SIGHUP},  {"QUIT", SIGQUIT},
     {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"STOP", SIGSTOP}, {"CONT", SIGCONT}};
-
-std::string text_of(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
-}
 
 bool flag_of(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
