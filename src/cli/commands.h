@@ -61,7 +61,7 @@ inline constexpr FlagHelp kExecFlags[] = {
     {"report", 0, "FILE", "write how the program ended and what was enforced as JSON", Offer::file},
 };
 inline constexpr FlagHelp kExplainFlags[] = {
-    {"why", 0, "PATH|HOST[:PORT]",
+    {"why", 0, "PATH|HOST[:PORT]|'$NAME'",
      "which rule decides about this one, and which flag would change it", Offer::file},
     {"platform", 0, "linux|macos", "as it would be on macOS, on any host"},
     {"json", 0, "", "print JSON"},

@@ -15,6 +15,7 @@
 #include "server/mcp_message.h"
 #include "server/route.h"
 #include "server/skill_archive.h"
+#include "server/skills.h"
 #include "tools/edit.h"
 #include "tools/glob.h"
 #include "tools/grep.h"
@@ -86,6 +87,8 @@ std::vector<Row> counts() {
        ""},
       {"calls of a dispatch that still run, of a session", number(kMaxContinuations),
        "`content` says so", ""},
+      {"skills of a token; what they take on the disk",
+       number(kMaxSkillsOfOne) + "; " + bytes(kMaxSkillBytesOfOne), "429", ""},
       {"programs of `process_start`, of a session", number(kMaxPrograms), "`limit`", ""},
   };
 }

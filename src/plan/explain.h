@@ -12,8 +12,8 @@ namespace belljar {
 std::string explain(const Plan& plan);
 boost::json::object explain_json(const Plan& plan);
 
-// Which rule and layer decide about a path or HOST[:PORT], and the flag that would
-// change it.
-std::string explain_why(const Plan& plan, std::string_view path_or_host, const Caller& caller);
+// Which rule and layer decide about a path, a HOST[:PORT] or a $VARIABLE, and the flag that
+// would change it.
+std::string explain_why(const Plan& plan, std::string_view asked, const Caller& caller);
 
 }  // namespace belljar

@@ -1,4 +1,4 @@
-// explain --why: which rule and layer decide about one path.
+// explain --why: which rule and layer decide about one path, host or variable.
 #include <arpa/inet.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -226,12 +226,50 @@ std::string why_path(const Plan& plan, const std::string& given) {
   return text + ": " + why_granted(plan, rule.place, asked);
 }
 
+// The value of a variable, if it is set.
+std::optional<std::string_view> value_in(const std::vector<std::string>& environment,
+                                         std::string_view name) {
+  for (const std::string_view entry : environment)
+    if (entry.starts_with(name) && entry.substr(name.size()).starts_with('='))
+      return entry.substr(name.size() + 1);
+  return std::nullopt;
+}
+
+std::string why_variable(const Plan& plan, const std::string& name, const Caller& caller) {
+  const std::optional<std::string_view> outside = value_in(caller.environment, name);
+  const std::optional<std::string_view> inside = value_in(plan.environment, name);
+  const std::string text = "$" + name + ": ";
+  const std::string set = "--env " + name + "=VALUE would set it";
+  if (!inside && !outside) return text + "set neither here nor inside; " + set + ".\n";
+  if (!inside)
+    return text + "not passed on, kept by env scrub; --extra-env=" + name + " would pass it on, " +
+           set + ".\n";
+  if (inside != outside)
+    return text + "has a value of its own inside: " + std::string(*inside) + "\n";
+  if (plan.policy.environment.everything)
+    return text + "passed on, as all variables are; --deny-env would keep back what programs do "
+                  "not need.\n";
+  return text + "passed on, as it is among those that this policy lets through.\n";
+}
+
+// A variable is written as for a shell.
+std::optional<std::string> variable_in(std::string_view text, const Caller& caller) {
+  if (!text.starts_with('$') || exists(absolute(text, caller))) return std::nullopt;
+  const std::string_view name = text.substr(1);
+  constexpr std::string_view kLetters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+  if (name.empty() || name.find_first_not_of(kLetters) != name.npos) return std::nullopt;
+  return std::string(name);
+}
+
 }  // namespace
 
-std::string explain_why(const Plan& plan, std::string_view path_or_host, const Caller& caller) {
-  if (std::optional<std::string> host = host_in(path_or_host, caller))
+std::string explain_why(const Plan& plan, std::string_view asked, const Caller& caller) {
+  if (const std::optional<std::string> name = variable_in(asked, caller))
+    return why_variable(plan, *name, caller);
+  if (std::optional<std::string> host = host_in(asked, caller))
     return explain_host(plan.policy, *host);
-  return why_path(plan, absolute(path_or_host, caller));
+  return why_path(plan, absolute(asked, caller));
 }
 
 }  // namespace belljar

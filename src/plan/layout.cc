@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "plan/covered.h"
 #include "plan/exceptions.h"
 #include "plan/layout_etc.h"
 #include "plan/mount_points.h"
@@ -75,7 +76,7 @@ class Builder {
     if (layout_.whole_root && !files_.other_homes) empty("/home");
     if (layout_.whole_root && !files_.services) empty("/run");
     if (!options_.view) TRY(do_without_view());
-    drop_covered();
+    drop_covered(layout_);
     TRY(add_exceptions());
     TRY(open_places());
     if (options_.view)
@@ -364,46 +365,6 @@ class Builder {
   void empty(const char* folder) {
     Result<Traced> traced = tracer_.trace(folder);
     if (traced) layout_.private_dirs.push_back({traced->path, 0755});
-  }
-
-  const Place* nearest_above(const Place& below) const {
-    const Place* nearest = nullptr;
-    for (const Place& place : layout_.places) {
-      if (&place == &below || !is_below(below.inside, place.inside)) continue;
-      if (place.inside == below.inside && &place > &below) continue;
-      if (nearest == nullptr || place.inside.size() >= nearest->inside.size()) nearest = &place;
-    }
-    return nearest;
-  }
-
-  bool private_between(std::string_view inside, std::string_view above) const {
-    return std::ranges::any_of(layout_.private_dirs, [&](const PrivateDir& dir) {
-      return is_below(inside, dir.inside) && dir.inside.size() > above.size();
-    });
-  }
-
-  // A place inside another that shows it already needs no mount of its own.
-  bool is_covered(const Place& place) const {
-    if (place.device || place.inside != place.path) return false;
-    const Place* above = nearest_above(place);
-    const bool found = place.from == "system" || place.from == "toolchain";
-    if (above == nullptr) {
-      const Access whole = layout_.root_writable ? Access::write : Access::read;
-      return layout_.whole_root && !place.owned && place.access == whole &&
-             !private_between(place.inside, "/");
-    }
-    if (above->inside != above->path || private_between(place.inside, above->inside)) return false;
-    if (found) return true;
-    return above->access == place.access && above->owned == place.owned;
-  }
-
-  void drop_covered() {
-    std::vector<bool> covered;
-    for (const Place& place : layout_.places) covered.push_back(is_covered(place));
-    std::vector<Place> kept;
-    for (std::size_t i = 0; i < covered.size(); ++i)
-      if (!covered[i]) kept.push_back(std::move(layout_.places[i]));
-    layout_.places = std::move(kept);
   }
 
   // Only those that are left: a developer's PATH names twenty that are covered.

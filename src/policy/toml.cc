@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "base/printable.h"
+#include "policy/config_names.h"
 #include "policy/profiles.h"
-#include "policy/tasks.h"
 #include "policy/toml_hints.h"
 
 #define TOML_EXCEPTIONS 0
@@ -33,9 +33,6 @@ namespace {
 // https://github.com/marzer/tomlplusplus/pull/242
 constexpr std::ptrdiff_t kMaxDots = 8192;
 
-// Nobody extends so many; a circle further on is found by it too.
-constexpr std::size_t kMaxChain = 32;
-
 // Each is judged on its own where a project is not trusted.
 constexpr std::size_t kMaxTables = 1000;
 
@@ -52,21 +49,6 @@ Position position_of(const toml::source_region& region) {
 }
 Position position_of(const toml::node& node) { return position_of(node.source()); }
 Position position_of(const toml::key& key) { return position_of(key.source()); }
-
-std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
-
-std::string did_you_mean(std::string_view wrong, std::span<const std::string_view> names,
-                         const std::string& otherwise = {}) {
-  std::string_view near = nearest(wrong, names);
-  return near.empty() ? otherwise : "did you mean " + std::string(near) + "?";
-}
-
-template <class Map>
-std::vector<std::string_view> names_of(const Map& map) {
-  std::vector<std::string_view> names;
-  for (const auto& [name, value] : map) names.push_back(name);
-  return names;
-}
 
 std::string_view expected(Kind kind) {
   switch (kind) {
@@ -118,9 +100,7 @@ class Reader {
         TRY(read_own_table<ServerSettings>(key, table, config_.server, find_server_key,
                                            server_keys()));
     }
-    TRY(check_groups());
-    TRY(check_profiles());
-    TRY(check_tasks());
+    TRY(check_names(config_, source_));
     return std::move(config_);
   }
 
@@ -432,79 +412,6 @@ class Reader {
     if (known) return *known;
     return wrong(position_of(node),
                  std::string(tool.str()) + ": must be auto, ask or deny, or a table of patterns");
-  }
-
-  // ---- names that stand for something ----
-  Status check_groups() const {
-    NetGroups all = net_groups(config_);
-    all.merge(NetGroups(source_.known_groups));
-    for (const auto& [name, group] : config_.net_groups)
-      if (Result<std::vector<std::string>> rules = expand_groups({"@" + name}, all); !rules)
-        return wrong(group.position, rules.error().what, rules.error().hint);
-    TRY(check_groups_of(config_.sandbox, all));
-    for (const auto& [name, profile] : config_.profiles) TRY(check_groups_of(profile.section, all));
-    for (const auto& [name, task] : config_.tasks) TRY(check_groups_of(task.section, all));
-    return {};
-  }
-
-  Status check_groups_of(const Section& section, const NetGroups& all) const {
-    const Settings& settings = section.settings;
-    for (const auto& [key, rules] : {std::pair("allow_net", &settings.allow_net),
-                                     std::pair("deny_net_hosts", &settings.deny_net_hosts)})
-      if (Result<std::vector<std::string>> expanded = expand_groups(*rules, all); !expanded)
-        return wrong(section.positions.at(key), std::string(key) + ": " + expanded.error().what,
-                     expanded.error().hint);
-    return {};
-  }
-
-  Status check_profile_name(Position position, const std::string& name) const {
-    const bool elsewhere =
-        std::ranges::find(source_.known_profiles, name) != source_.known_profiles.end();
-    if (elsewhere || find_profile(name) != nullptr || config_.profiles.contains(name)) return {};
-    std::vector<std::string_view> known = names_of(config_.profiles);
-    for (const Profile& profile : profiles()) known.push_back(profile.name);
-    for (const std::string& other : source_.known_profiles) known.push_back(other);
-    return wrong(position, "there is no profile " + quoted(name),
-                 did_you_mean(name, known, "belljar profile list"));
-  }
-
-  Status check_section(const Section& section) const {
-    if (!section.settings.profile) return {};
-    return check_profile_name(section.positions.at("profile"), *section.settings.profile);
-  }
-
-  Status check_profiles() const {
-    TRY(check_section(config_.sandbox));
-    for (const auto& [name, task] : config_.tasks) TRY(check_section(task.section));
-    for (const auto& [name, profile] : config_.profiles)
-      TRY(check_profile_name(profile.position, profile.extends));
-    for (const auto& [name, profile] : config_.profiles) TRY(check_chain(name, profile));
-    return {};
-  }
-
-  Status check_chain(const std::string& name, const ProfileDefinition& profile) const {
-    auto next = config_.profiles.find(profile.extends);
-    for (std::size_t length = 1; next != config_.profiles.end(); ++length) {
-      if (next->first == name)
-        return wrong(profile.position, "profile " + quoted(name) + " extends itself");
-      if (length > kMaxChain)
-        return wrong(profile.position, "profile " + quoted(name) + " extends too many others");
-      next = config_.profiles.find(next->second.extends);
-    }
-    return {};
-  }
-
-  Status check_tasks() const {
-    for (const auto& [name, task] : config_.tasks)
-      for (const std::string& other : task.depends)
-        if (!config_.tasks.contains(other))
-          return wrong(
-              task.position,
-              "task " + quoted(name) + " depends on " + quoted(other) + ", which is not there",
-              did_you_mean(other, names_of(config_.tasks)));
-    std::vector<std::string_view> all = names_of(config_.tasks);
-    TRY(task_order(config_, all));
-    return {};
   }
 
   const ConfigSource& source_;

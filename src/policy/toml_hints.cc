@@ -60,4 +60,10 @@ std::string own_table(std::string_view key) {
   return table.empty() ? std::string() : "it belongs in " + std::string(table);
 }
 
+std::string did_you_mean(std::string_view wrong, std::span<const std::string_view> names,
+                         const std::string& otherwise) {
+  const std::string_view near = nearest(wrong, names);
+  return near.empty() ? otherwise : "did you mean " + std::string(near) + "?";
+}
+
 }  // namespace belljar

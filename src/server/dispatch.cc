@@ -268,25 +268,30 @@ Status Dispatcher::find_session(ToolCall& call) {
   return {};
 }
 
+// Says what is wrong with the session it is for.
+std::optional<ToolAnswer> Dispatcher::take_session(ToolCall& call) {
+  const std::string named = text_of(call.arguments, "session");
+  if (!named.empty()) call.session = named;
+  if (call.session.empty() && call.tool == "session_list") return std::nullopt;
+  if (call.session.empty()) {
+    Result<std::string> made = open(call.principal);
+    if (!made) return tool_error("failed", made.error().message());
+    call.session = *std::move(made);
+  }
+  const Status mine = claim(call.session, call.principal);
+  if (!mine) return tool_error("not_found", mine.error().message());
+  const Status there = find_session(call);
+  if (!there) return tool_error("failed", there.error().message());
+  ++rounds_[call.session];
+  return std::nullopt;
+}
+
 Async<ToolAnswer> Dispatcher::judge(ToolCall& call, const json::value& shown) {
   const tools::Tool* tool = tools::find_tool(call.tool);
   if (tool == nullptr) co_return tool_error("unknown_tool", "there is no tool " + call.tool);
   const tools::Status fits = tools::check_arguments(*tool, call.arguments);
   if (!fits) co_return tool_error("invalid_arguments", fits.error().message());
-  const std::string named = text_of(call.arguments, "session");
-  if (!named.empty()) call.session = named;
-  if (call.session.empty() && call.tool != "session_list") {
-    const Result<std::string> made = open(call.principal);
-    if (!made) co_return tool_error("failed", made.error().message());
-    call.session = *made;
-  }
-  if (!call.session.empty()) {
-    const Status mine = claim(call.session, call.principal);
-    if (!mine) co_return tool_error("not_found", mine.error().message());
-    const Status there = find_session(call);
-    if (!there) co_return tool_error("failed", there.error().message());
-    ++rounds_[call.session];
-  }
+  if (std::optional<ToolAnswer> wrong = take_session(call)) co_return *std::move(wrong);
 
   const Permission permitted = permission(call);
   const Approval wanted = approval_of(call);

@@ -145,6 +145,7 @@ class Dispatcher {
   static boost::json::object audit_event(std::string_view event, const ToolCall& call);
   Approval approval_of(const ToolCall& call) const;
   Async<std::optional<Decision>> decide(const ToolCall& call, Approval wanted);
+  std::optional<ToolAnswer> take_session(ToolCall& call);
   Status find_session(ToolCall& call);
   // What waited for its turn or a person must not run in what has its id now.
   bool is_closed(const ToolCall& call) const { return engine_.number(call.session) != call.number; }

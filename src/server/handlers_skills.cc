@@ -61,7 +61,7 @@ Async<Response> take_upload(App& app, Request request, std::string id) {
   if (app.has_ended()) co_return refuse(kUnavailable, "the server is stopping", kStartsAgain);
   known = known_skill(app, principal, id, (*files)->name);  // it may have been removed meanwhile
   if (!known) co_return std::move(known.error());
-  const Result<SkillStore::Place> place = app.skills().place_for(*known, principal);
+  const Result<SkillStore::Place> place = app.skills().place_for(*known, **files, principal);
   if (!place) co_return refuse(kTooMany, place.error().message(), "DELETE what is not needed");
   auto write = [folder = place->folder, skill = *files]() -> Status {
     return SkillStore::write_version(folder, *skill);

@@ -103,9 +103,15 @@ std::string still_running(const Continuations::Job& job, bool waits) {
   return text;
 }
 
+// A dispatch carries text alone, and a model shall not wait for what does not come.
 std::string in_words(const ToolAnswer& answer) {
-  if (!answer.is_error) return answer.text;
-  return "error (" + answer.error_type + "): " + answer.text;
+  std::string text = answer.is_error ? "error (" + answer.error_type + "): " : "";
+  text += answer.text;
+  if (answer.images.empty()) return text;
+  if (!text.ends_with('\n')) text += "\n";
+  const std::size_t count = answer.images.size();
+  return text + "note: " + (count == 1 ? "an image" : std::to_string(count) + " images") +
+         " cannot be shown here, where answers are text; save what a person shall see as a file\n";
 }
 
 Async<void> work_off(std::shared_ptr<App> app, std::shared_ptr<Continuations::Job> job,

@@ -3,12 +3,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <boost/json.hpp>
 #include <chrono>
 #include <filesystem>
 
 #include "base/fd.h"
 #include "base/file.h"
+#include "base/json_field.h"
 #include "base/remove_tree.h"
 
 namespace belljar::server {
@@ -39,9 +39,25 @@ Status write_file(const std::string& path, const SkillFile& file) {
   return {};
 }
 
-std::string text_at(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
+// On the disk, at most: what is empty takes a page too, and so does each folder above it.
+std::uint64_t room_for(const SkillFiles& skill) {
+  constexpr std::uint64_t kPage = 4096;
+  std::uint64_t pages = 0;
+  for (const SkillFile& file : skill.files)
+    pages += file.content.size() / kPage + 1 +
+             static_cast<std::uint64_t>(std::ranges::count(file.path, '/'));
+  return pages * kPage;
+}
+
+Status write_files(const std::string& folder, const SkillFiles& skill) {
+  TRY(make_folder(folder));
+  for (const SkillFile& file : skill.files) {
+    for (std::size_t slash = file.path.find('/'); slash != file.path.npos;
+         slash = file.path.find('/', slash + 1))
+      TRY(make_folder(folder + "/" + file.path.substr(0, slash)));
+    TRY(write_file(folder + "/" + file.path, file));
+  }
+  return {};
 }
 
 std::optional<Skill> read_about(const fs::path& folder) {
@@ -53,13 +69,15 @@ std::optional<Skill> read_about(const fs::path& folder) {
   const json::object& object = value.get_object();
   Skill skill;
   skill.id = folder.filename();
-  skill.name = text_at(object, "name");
-  skill.description = text_at(object, "description");
-  skill.owner = text_at(object, "owner");
+  skill.name = text_of(object, "name");
+  skill.description = text_of(object, "description");
+  skill.owner = text_of(object, "owner");
   const json::value* shared = object.if_contains("shared");
   skill.shared = shared != nullptr && shared->is_bool() && shared->get_bool();
   if (const json::value* created = object.if_contains("created_at"); created != nullptr)
     skill.created_at = created->is_int64() ? created->get_int64() : 0;
+  if (const json::value* bytes = object.if_contains("bytes"); bytes && bytes->is_int64())
+    skill.bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(bytes->get_int64(), 0));
   if (const json::value* list = object.if_contains("versions"); list && list->is_array())
     for (const json::value& version : list->get_array())
       if (version.is_int64() && version.get_int64() > 0)
@@ -98,15 +116,12 @@ Result<SkillStore> SkillStore::open(std::string folder) {
 Status SkillStore::write_version(const std::string& folder, const SkillFiles& skill) {
   const std::string above = folder.substr(0, folder.rfind('/'));
   TRY(make_folder(above));
-  remove_tree(folder);  // of a write that did not come to its end
-  TRY(make_folder(folder));
-  for (const SkillFile& file : skill.files) {
-    for (std::size_t slash = file.path.find('/'); slash != file.path.npos;
-         slash = file.path.find('/', slash + 1))
-      TRY(make_folder(folder + "/" + file.path.substr(0, slash)));
-    TRY(write_file(folder + "/" + file.path, file));
-  }
-  return {};
+  remove_tree(folder);  // of a server that was killed meanwhile
+  const Status written = write_files(folder, skill);
+  if (written) return {};
+  remove_tree(folder);
+  (void)::rmdir(above.c_str());  // of a new skill
+  return written;
 }
 
 std::vector<const Skill*> SkillStore::all(const Principal& principal) const {
@@ -137,17 +152,28 @@ const Skill* SkillStore::own(const std::string& name, const Principal& principal
   return nullptr;
 }
 
-Status SkillStore::check_room(const Principal& owner) const {
-  if (skills_.size() >= kMaxSkills) return fail("there are too many skills");
-  const auto is_own = [&](const auto& entry) { return entry.second.owner == owner.name; };
-  const auto own = static_cast<std::size_t>(std::ranges::count_if(skills_, is_own));
-  if (own >= kMaxSkillsOfOne && !owner.may(Right::admin))
-    return fail("this token has " + std::to_string(own) + " skills, the most allowed");
+Status SkillStore::check_room(const Skill* skill, const SkillFiles& files,
+                              const Principal& by) const {
+  if (skill == nullptr && skills_.size() >= kMaxSkills) return fail("there are too many skills");
+  if (by.may(Right::admin)) return {};
+  std::size_t count = 0;
+  std::uint64_t bytes = room_for(files);
+  for (const auto& [id, one] : skills_) {
+    if (one.owner != by.name) continue;
+    ++count;
+    bytes += one.bytes;
+  }
+  if (skill == nullptr && count >= kMaxSkillsOfOne)
+    return fail("this token has " + std::to_string(count) + " skills, the most allowed");
+  if (bytes > kMaxSkillBytesOfOne)
+    return fail("the skills of this token would take more than " +
+                std::to_string(kMaxSkillBytesOfOne >> 20) + " MiB");
   return {};
 }
 
-Result<SkillStore::Place> SkillStore::place_for(const Skill* skill, const Principal& owner) const {
-  if (skill == nullptr) TRY(check_room(owner));
+Result<SkillStore::Place> SkillStore::place_for(const Skill* skill, const SkillFiles& files,
+                                                const Principal& by) const {
+  TRY(check_room(skill, files, by));
   if (skill != nullptr && skill->versions.size() >= kMaxVersions)
     return fail("the skill has too many versions");
   const std::string id = skill != nullptr ? skill->id : "skill_" + TRY(make_token()).substr(3, 24);
@@ -172,6 +198,7 @@ Result<const Skill*> SkillStore::add(const Place& place, const SkillFiles& files
   skill.description = files.description;
   skill.latest_version = place.version;
   skill.versions.push_back(place.version);
+  skill.bytes += room_for(files);
   TRY(save(skill));
   return &skills_.insert_or_assign(place.id, std::move(skill)).first->second;
 }
@@ -180,6 +207,7 @@ Status SkillStore::save(const Skill& skill) const {
   json::object about = skill.to_json();
   about["owner"] = skill.owner;
   about["shared"] = skill.shared;
+  about["bytes"] = skill.bytes;
   about["versions"] = json::array(skill.versions.begin(), skill.versions.end());
   return replace_file(folder_ + "/" + skill.id + "/about.json", json::serialize(about), 0600);
 }

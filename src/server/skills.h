@@ -28,6 +28,7 @@ struct Skill {
   std::int64_t created_at = 0;
   std::uint64_t latest_version = 0;
   std::vector<std::uint64_t> versions;
+  std::uint64_t bytes = 0;  // that all its versions take
 
   boost::json::object to_json() const;
 };
@@ -37,7 +38,7 @@ class SkillStore {
   // What is there already is read; what is no skill is left alone.
   static Result<SkillStore> open(std::string folder);
 
-  // File work: not on the loop.
+  // File work: not on the loop. What did not come to its end is not there.
   static Status write_version(const std::string& folder, const SkillFiles& skill);
 
   std::vector<const Skill*> all(const Principal& principal) const;
@@ -53,7 +54,7 @@ class SkillStore {
     std::uint64_t version;
     std::string folder;  // inside it
   };
-  Result<Place> place_for(const Skill* skill, const Principal& owner) const;
+  Result<Place> place_for(const Skill* skill, const SkillFiles& files, const Principal& by) const;
   // After it was written.
   Result<const Skill*> add(const Place& place, const SkillFiles& files, const Principal& owner);
   // Where its files are, for who removes them; nullopt: there is none.
@@ -62,7 +63,7 @@ class SkillStore {
 
  private:
   explicit SkillStore(std::string folder) : folder_(std::move(folder)) {}
-  Status check_room(const Principal& owner) const;
+  Status check_room(const Skill* skill, const SkillFiles& files, const Principal& by) const;
   Status save(const Skill& skill) const;
 
   std::string folder_;
@@ -72,5 +73,7 @@ class SkillStore {
 inline constexpr std::size_t kMaxSkills = 1'000;
 inline constexpr std::size_t kMaxSkillsOfOne = 250;  // token that is no administrator's
 inline constexpr std::size_t kMaxVersions = 100;     // of one skill
+// That all versions of all skills of such a token take on the disk.
+inline constexpr std::uint64_t kMaxSkillBytesOfOne = std::uint64_t{1} << 30;
 
 }  // namespace belljar::server

@@ -1,4 +1,4 @@
-"""explain: what it says about one path or host, and which files it read."""
+"""explain: what it says about one path, host or variable, and which files it read."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import pytest
 def explain(scene):
     def run(*words, code=0):
         done = subprocess.run(
-            scene.identity.command([jars.binary(), "explain", *words]), cwd=scene.workdir,
-            env=jars.Outside(scene).environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30,
+            scene.identity.command([jars.binary(), "explain", *words]), cwd=scene.workdir, stdin=subprocess.DEVNULL,
+            env=jars.Outside(scene).environment({"SECRET_TOKEN": "abc"}), capture_output=True, text=True, timeout=30,
         )  # fmt: skip
         assert done.returncode == code, done
         return done.stdout if code == 0 else done.stderr
@@ -31,6 +31,18 @@ HOSTS = ["localhost", "localhost:8080", "example.com", "example.com:443", "db:54
 def test_a_host_is_taken_for_one(explain, what):
     assert explain("--network=none", "--why", what).startswith(f"{what}: cannot be reached")
     assert explain("--network=full", "--why", what).startswith(f"{what}: can be reached")
+
+
+@pytest.mark.parametrize("identity", ["user"], indirect=True)
+def test_a_variable_is_asked_about_as_a_shell_writes_it(explain, scene):
+    narrow = "--profile=restricted"
+    assert "not passed on, kept by env scrub; --extra-env=SECRET_TOKEN" in explain(narrow, "--why", "$SECRET_TOKEN")
+    assert "passed on, as it is among" in explain(narrow, "--extra-env=SECRET_TOKEN", "--why", "$SECRET_TOKEN")
+    assert "passed on, as all variables are; --deny-env" in explain("--profile=open", "--why", "$SECRET_TOKEN")
+    assert "value of its own inside: 7" in explain(narrow, "--env", "SECRET_TOKEN=7", "--why", "$SECRET_TOKEN")
+    assert "set neither here nor inside; --env NO_SUCH=VALUE" in explain(narrow, "--why", "$NO_SUCH")
+    (scene.workdir / "$SECRET_TOKEN").touch()
+    assert "can be read and written" in explain("--why", "$SECRET_TOKEN"), "what exists is a path"
 
 
 @pytest.mark.parametrize("identity", ["user"], indirect=True)

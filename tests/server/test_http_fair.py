@@ -19,6 +19,7 @@ from test_http_skills import upload, zipped
 
 LARGE = 64 << 20  # more than the kernel keeps for a connection
 SKILLS = 250  # of one token
+SKILL_BYTES = 1 << 30  # the same
 
 
 def ask(server, client, request: str, body: bytes = b"") -> socket.socket:
@@ -113,17 +114,22 @@ def uploaded(client) -> int:
     return len(answer.json["data"]) if answer.status == 200 else 0
 
 
-def test_a_token_has_so_many_skills(start, scene):
+def kept_skills(scene, count: int, **more) -> str:
+    """Of ann, from before the server began."""
     kept = scene.home / "kept"
     kept.mkdir()
-    for n in range(SKILLS):
+    for n in range(count):
         about = {"id": f"skill_{n}", "object": "skill", "created_at": 1, "name": f"s{n}", "description": "d",
-                 "latest_version": "1", "owner": "ann", "shared": False, "versions": [1]}  # fmt: skip
+                 "latest_version": "1", "owner": "ann", "shared": False, "versions": [1], **more}  # fmt: skip
         (kept / f"skill_{n}").mkdir()
         (kept / f"skill_{n}/about.json").write_text(json.dumps(about))
     for folder in (kept, *kept.iterdir()):
         scene.identity.own(folder)
-    server = start(skills=str(kept))
+    return str(kept)
+
+
+def test_a_token_has_so_many_skills(start, scene):
+    server = start(skills=kept_skills(scene, SKILLS))
     ann = server.client("ann")
     assert len(ann.get("/v1/skills").json["data"]) == SKILLS
     refused = upload(ann, skill_of("new"))
@@ -131,6 +137,23 @@ def test_a_token_has_so_many_skills(start, scene):
     assert upload(ann, skill_of("s7")).json["latest_version"] == "2", "what is there may get another version"
     assert upload(server.client("bob"), skill_of("new")).status == 201
     assert ann.delete("/v1/skills/s9").status == 204
+    assert upload(ann, skill_of("new")).status == 201
+
+
+def test_the_skills_of_a_token_take_so_much_of_the_disk(start, scene):
+    """Versions count as skills do, and names as contents do, or what is empty would cost nothing."""
+    pages = 1 + 9  # SKILL.md, and a file with eight folders above it
+    kept = kept_skills(scene, 2, bytes=(SKILL_BYTES - pages * 4096) // 2)
+    server = start(skills=kept)
+    ann = server.client("ann")
+    assert upload(ann, skill_of("s1", files=1)).status == 201
+    refused = upload(ann, skill_of("s1"))
+    assert refused.status == 429 and "1024 MiB" in refused.error["message"], refused
+    assert upload(ann, skill_of("new")).status == 429
+    assert sorted(os.listdir(pathlib.Path(kept, "skill_1"))) == ["2", "about.json"], "nothing of it was written"
+    assert upload(server.client("bob"), skill_of("s1")).status == 201
+    assert upload(server.client("boss"), skill_of("s1")).status == 201, "an administrator's is not counted"
+    assert ann.delete("/v1/skills/s0").status == 204
     assert upload(ann, skill_of("new")).status == 201
 
 

@@ -216,6 +216,14 @@ def test_dispatch_says_what_an_exception_was(server, address):
     assert said.startswith("error (exception)") and "ZeroDivisionError" in said
 
 
+def test_dispatch_says_that_it_shows_no_images(server, address):
+    plot = "import matplotlib.pyplot as plt\nfor _ in range(%d): plt.figure(); plt.plot([1, 2])"
+    for count, words in ((1, "an image cannot be shown"), (2, "2 images cannot be shown")):
+        said = dispatch(server, address, {"name": "python", "arguments": {"code": plot % count}})
+        assert f"note: {words} here" in said and "save" in said, said
+    assert "image" not in dispatch(server, address, {"name": "python", "arguments": {"code": "1"}})
+
+
 def test_dispatch_of_long_work_answers_in_time_and_can_be_continued(start):
     server = start(config='dispatch_wait = "1s"')
     ann = server.client("ann")
