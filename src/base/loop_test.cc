@@ -33,7 +33,7 @@ Async<void> wait_for_one(Scene& scene, int mine) {
   const bool told = co_await readable(scene.pipes[mine]->stream);
   if (!told || scene.later) co_return;
   boost::system::error_code ignored;
-  scene.pipes[1 - mine]->stream.close(ignored);
+  (void)scene.pipes[1 - mine]->stream.close(ignored);
   scene.later.emplace(scene.loop, make_pipe().value());
   begin(scene.loop, wait_for_later(scene));
 }

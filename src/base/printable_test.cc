@@ -20,8 +20,10 @@ TEST(Printable, bytes_that_are_no_utf8_are_shown_as_such) {
 }
 
 TEST(Printable, what_cannot_be_seen_or_turns_the_order_is_shown_as_bytes) {
+  // NOLINTBEGIN(misc-misleading-bidirectional): that is what it is about
   EXPECT_EQ(printable("rm \u202etxt"), "rm \\xe2\\x80\\xaetxt");
   EXPECT_EQ(printable("a\u200bb\u2066c\ufeff"), "a\\xe2\\x80\\x8bb\\xe2\\x81\\xa6c\\xef\\xbb\\xbf");
+  // NOLINTEND(misc-misleading-bidirectional)
   EXPECT_EQ(printable("“a” – b…"), "“a” – b…");
 }
 

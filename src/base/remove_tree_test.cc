@@ -42,6 +42,7 @@ TEST_F(RemoveTree, removes_folders_of_any_mode) {
 TEST_F(RemoveTree, removes_folders_of_any_depth) {
   Fd at(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   for (int i = 0; i < 3000; ++i) {
+    ASSERT_TRUE(at);
     ASSERT_EQ(::mkdirat(at.get(), "deep", 0700), 0);
     at = Fd(::openat(at.get(), "deep", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   }

@@ -89,7 +89,8 @@ std::vector<Row> counts() {
        "`content` says so", ""},
       {"skills of a token; what they take on the disk",
        number(kMaxSkillsOfOne) + "; " + bytes(kMaxSkillBytesOfOne), "429", ""},
-      {"programs of `process_start`, of a session", number(kMaxPrograms), "`limit`", ""},
+      {"programs of `process_start`, of a session; of all of a token",
+       number(kMaxPrograms) + "; " + number(kMaxProgramsOfOne), "`limit`", ""},
   };
 }
 

@@ -18,6 +18,8 @@ struct RuntimePlaces : Test {
     logins = ::mkdtemp(name.data());
     login = logins + "/" + std::to_string(::geteuid());
   }
+  RuntimePlaces(const RuntimePlaces&) = delete;
+  RuntimePlaces& operator=(const RuntimePlaces&) = delete;
   ~RuntimePlaces() override { std::filesystem::remove_all(logins); }
   std::string logins, login;
   const std::string below_tmp = "/tmp/belljar-run-" + std::to_string(::geteuid());

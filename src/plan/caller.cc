@@ -8,7 +8,8 @@
 
 #include "base/account.h"
 
-extern "C" char** environ;  // which is in no header everywhere
+// Which is in no header everywhere. NOLINTNEXTLINE(readability-redundant-declaration)
+extern "C" char** environ;
 
 namespace belljar {
 

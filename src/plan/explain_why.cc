@@ -247,8 +247,9 @@ std::string why_variable(const Plan& plan, const std::string& name, const Caller
   if (inside != outside)
     return text + "has a value of its own inside: " + std::string(*inside) + "\n";
   if (plan.policy.environment.everything)
-    return text + "passed on, as all variables are; --deny-env would keep back what programs do "
-                  "not need.\n";
+    return text +
+           "passed on, as all variables are; --deny-env would keep back what programs do "
+           "not need.\n";
   return text + "passed on, as it is among those that this policy lets through.\n";
 }
 

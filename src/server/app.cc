@@ -4,6 +4,7 @@
 
 #include "base/printable.h"
 #include "plan/explain.h"
+#include "server/fields.h"
 #include "server/mcp_facts.h"
 #include "server/mcp_offer.h"
 #include "server/session_skills.h"
@@ -28,12 +29,6 @@ std::string_view bearer_token(const Request& request) {
   for (std::size_t i = 0; i < kScheme.size(); ++i)
     if (std::tolower(static_cast<unsigned char>(text[i])) != kScheme[i]) return {};
   return text.substr(kScheme.size());
-}
-
-bool is_no_body(std::string_view body) {
-  std::string rest(body);
-  std::erase_if(rest, [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; });
-  return rest.empty() || rest == "{}";
 }
 
 }  // namespace
@@ -90,18 +85,24 @@ Result<std::shared_ptr<App>> App::make(Loop& loop, Setup setup) {
   return app;
 }
 
-void App::tell_approval(const ApprovalEvent& event) {
+void App::tell(std::string_view type, const std::string& session, const std::string& owner,
+               json::object data) {
   // Of a session that was closed meanwhile: its id may be another token's by now.
-  const SessionEntry* entry = book_.find_any(event.approval.session);
-  if (entry == nullptr || entry->owner != event.approval.principal) return;
-  json::object data = event.approval.to_json();
+  const SessionEntry* entry = book_.find_any(session);
+  if (entry != nullptr && entry->owner == owner)
+    events_.publish(std::string(type), session, std::move(data));
+}
+
+void App::tell_approval(const ApprovalEvent& event) {
+  const Approval& approval = event.approval;
+  json::object data = approval.to_json();
   if (event.kind == ApprovalEvent::Kind::required) {
-    events_.publish("agentic_tool_approval_required", event.approval.session, std::move(data));
+    tell("agentic_tool_approval_required", approval.session, approval.principal, std::move(data));
     return;
   }
   data["decision"] = event.decision.approved ? "approve" : "deny";
   data["by"] = event.decision.by;
-  events_.publish("approval_decided", event.approval.session, std::move(data));
+  tell("approval_decided", approval.session, approval.principal, std::move(data));
 }
 
 // ---- letting in ---------------------------------------------------------------
@@ -203,7 +204,7 @@ Response App::counted(Response response, const Request& request) {
 Async<Response> App::answer(Request request) {
   const std::shared_ptr<App> keep = shared_from_this();
   const Route& route = *request.admitted->route;
-  if (engine_ == nullptr) co_return refuse(kUnavailable, "the server has stopped", kStartsAgain);
+  if (has_ended()) co_return refuse(kUnavailable, "the server has stopped", kStartsAgain);
   if (route.takes.empty() && !is_no_body(request.body))
     co_return refuse(kBadRequest, "this request takes no body", "leave the body out");
   const Clock::time_point began = Clock::now();
@@ -321,7 +322,7 @@ void App::close_session(const std::string& id) {
 Gauges App::gauges() const {
   return {.connections = http_ != nullptr ? http_->connections() : 0,
           .requests = requests_->total,
-          .sessions = engine_ != nullptr ? engine_->count() : 0,
+          .sessions = engine_->count(),
           .event_listeners = events_.listeners(),
           .refused_connections = http_ != nullptr ? http_->refused_connections() : 0};
 }
@@ -339,8 +340,9 @@ void App::watch_stream(const Principal& principal, const std::shared_ptr<EventSt
 // Who has a token again can come back; what was open was opened with the one before.
 void App::shut_out(const std::string& name) {
   events_.close(name);
-  dispatcher_->approvals().deny_those([&](const Approval& one) { return one.principal == name; },
-                                      "token", "the token is no longer valid");
+  dispatcher_->approvals().deny_those(
+      [&](const Approval& one) { return one.principal == name || one.by == name; }, "token",
+      "the token is no longer valid");
   mcp_->close(name);
   for (const auto& [owner, weak] : streams_)
     if (const std::shared_ptr<EventStream> stream = weak.lock(); stream != nullptr)
@@ -366,10 +368,9 @@ void App::drain() {
 }
 
 std::optional<std::string> App::end() {
-  if (engine_ == nullptr) return std::nullopt;
-  std::optional<std::string> left = engine_->end(setup_.loaded.server.removal_timeout);
-  engine_.reset();
-  return left;
+  // It stays: calls that come to their end later still ask it.
+  if (std::exchange(ended_, true)) return std::nullopt;
+  return engine_->end(setup_.loaded.server.removal_timeout);
 }
 
 }  // namespace belljar::server

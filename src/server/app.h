@@ -68,6 +68,9 @@ class App : public std::enable_shared_from_this<App> {
   }
   SessionBook& book() { return book_; }
   EventHub& events() { return events_; }
+  // Who listens hears what became of a session, while it is still that owner's.
+  void tell(std::string_view type, const std::string& session, const std::string& owner,
+            boost::json::object data);
   // What is streamed to somebody ends when he may not ask any more.
   void watch_stream(const Principal& principal, const std::shared_ptr<EventStream>& stream);
   Metrics& metrics() { return metrics_; }
@@ -76,7 +79,7 @@ class App : public std::enable_shared_from_this<App> {
   const boost::json::object& capabilities() const { return capabilities_; }
   const tools::Facts& facts() const { return facts_; }
   bool is_draining() const { return draining_; }
-  bool has_ended() const { return engine_ == nullptr; }
+  bool has_ended() const { return ended_; }
   Gauges gauges() const;
 
   // A session of the book that is there, under its own policy even if it had been idle and
@@ -131,6 +134,7 @@ class App : public std::enable_shared_from_this<App> {
   std::shared_ptr<Places> listening_ = std::make_shared<Places>();  // streams that last
   const HttpServer* http_ = nullptr;
   bool draining_ = false;
+  bool ended_ = false;
 };
 
 // The parameter of the request's route.

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/loop.h"
 #include "server/dispatch.h"
@@ -21,17 +22,20 @@ class Continuations {
   explicit Continuations(Loop& loop) : loop_(loop) {}
 
   struct Job {
-    explicit Job(Loop& loop) : done(loop) {}
+    explicit Job(Loop& its_loop) : loop(its_loop) {}
+    Loop& loop;
+    std::uint64_t number = 0;
     std::string id;
     std::string tool;
     std::string so_far;    // the end of what it has written
     std::string approval;  // which one it asked for, if it did
     std::optional<ToolAnswer> answer;
-    Signal done;
+    std::vector<std::weak_ptr<Signal>> waiting;  // several may ask for one
     void hear(std::string_view bytes);
+    void finish(ToolAnswer with);
   };
 
-  // nullptr: the session has too many.
+  // Of those that nobody has asked for again the oldest makes room. nullptr: too many run.
   std::shared_ptr<Job> add(const std::string& session, const std::string& tool);
   std::shared_ptr<Job> find(const std::string& session, const std::string& id) const;
   void remove(const std::string& session, const std::string& id);

@@ -108,7 +108,7 @@ Dispatcher::Dispatcher(Loop& loop, session::Engine& engine, DispatchSettings set
       settings_(std::move(settings)),
       approvals_(loop, settings_.approval_patience),
       audit_(std::move(audit)),
-      processes_(std::make_unique<Processes>(loop, engine)) {}
+      processes_(std::make_unique<Processes>(engine)) {}
 
 Dispatcher::~Dispatcher() = default;
 

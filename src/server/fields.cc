@@ -38,6 +38,12 @@ bool is_json(const Request& request) {
 
 }  // namespace
 
+bool is_no_body(std::string_view body) {
+  std::string rest(body);
+  std::erase_if(rest, [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; });
+  return rest.empty() || rest == "{}";
+}
+
 std::expected<json::object, Response> json_body(const Request& request) {
   if (request.body.empty()) return json::object();
   // A page of another origin can send text/plain without being asked for leave.
@@ -144,6 +150,7 @@ std::optional<json::object> Fields::object(std::string_view name) {
 std::optional<Response> Fields::refusal() {
   const std::vector<std::string_view> names(known_.begin(), known_.end());
   for (const auto& member : object_) {
+    if (!fault_.empty()) break;  // the first is what is said
     if (known_.contains(member.key())) continue;
     const std::string_view near = nearest(member.key(), names);
     std::string listed;

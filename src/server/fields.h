@@ -20,6 +20,8 @@ inline constexpr std::size_t kMaxJsonDepth = 32;
 
 // The body as an object; without a body an empty one.
 std::expected<boost::json::object, Response> json_body(const Request& request);
+// Or {}, which many clients send where nothing is asked for.
+bool is_no_body(std::string_view body);
 
 class Fields {
  public:

@@ -22,6 +22,7 @@ struct Running {
   std::shared_ptr<App> app;
   std::shared_ptr<const Admitted> admitted;  // its place
   std::string session;
+  std::string owner;  // the session's
   std::string tool;
   std::shared_ptr<EventStream> stream;  // nullptr: nobody
   Utf8Pieces out, err;
@@ -32,7 +33,7 @@ struct Running {
     if (text.empty()) return;
     json::object data{{"stream", stream_name}, {"text", std::move(text)}};
     if (stream != nullptr) stream->send("output", data);
-    if (app->events().is_heard()) app->events().publish("output", session, std::move(data));
+    if (app->events().is_heard()) app->tell("output", session, owner, std::move(data));
   }
 };
 
@@ -164,6 +165,7 @@ Async<Response> execute(App& app, const Request& request, const SessionEntry& en
   running->app = app.shared_from_this();
   running->admitted = request.admitted;
   running->session = entry.id;
+  running->owner = entry.owner;
   running->tool = tool;
   running->ends_session = ends_session;
   ToolCall call =

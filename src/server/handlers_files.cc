@@ -161,6 +161,8 @@ Async<Response> download_file(App& app, Request request) {
 
 Async<Response> upload_file(App& app, Request request) {
   const std::string session = parameter(request, "id");
+  const SessionEntry* entry = app.book().find(session, principal_of(request));
+  const std::string owner = entry != nullptr ? entry->owner : std::string();
   tools::WriteCall call{.path = parameter(request, "path"), .content = std::move(request.body)};
   auto write = [call = std::move(call)](const tools::Workspace& files) {
     return tools::write(files, call);
@@ -172,7 +174,7 @@ Async<Response> upload_file(App& app, Request request) {
   answer["path"] = written->path;
   answer["bytes"] = written->bytes;
   answer["created"] = written->created;
-  app.events().publish("file_uploaded", session, answer);
+  app.tell("file_uploaded", session, owner, answer);
   co_return answer_json(answer, 201);
 }
 

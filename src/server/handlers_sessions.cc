@@ -36,15 +36,9 @@ json::object to_json(const SessionEntry& entry, const std::optional<SessionInfo>
   return object;
 }
 
-bool is_empty_object(std::string_view body) {
-  std::string rest(body);
-  std::erase_if(rest, [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; });
-  return rest == "{}";
-}
-
 // What was done to a session, for all who listen and for who asked.
-Response tell(App& app, std::string_view event, const std::string& id) {
-  app.events().publish(std::string(event), id, {});
+Response tell(App& app, std::string_view event, const std::string& id, const std::string& owner) {
+  app.tell(event, id, owner, {});
   const json::object answer{{"id", id}};
   return answer_json(answer);
 }
@@ -89,10 +83,11 @@ Async<Response> create_session(App& app, Request request) {
   if (!made) co_return std::move(made.error());
   const json::object answer = to_json(**made, std::nullopt);
   const std::string name = (*made)->id;
+  const std::uint64_t number = app.engine().number(name);
   const Status linked = co_await link_skills(app, **made);
   if (app.has_ended()) co_return refuse(kUnavailable, "the server has stopped", kStartsAgain);
   if (!linked) {
-    app.close_session(name);
+    if (app.engine().number(name) == number) app.close_session(name);  // and not the next of it
     co_return refuse(kSessionFailed, linked.error());
   }
   co_return answer_json(answer, 201);
@@ -127,17 +122,19 @@ Async<Response> reset_session(App& app, Request request) {
   std::expected<const SessionEntry*, Response> entry = co_await app.use_session(request);
   if (!entry) co_return std::move(entry.error());
   const std::string id = (*entry)->id;
+  const std::string owner = (*entry)->owner;
   const Status done = co_await app.engine().reset(id);
   if (!done) co_return refuse(kUnavailable, done.error());
-  co_return tell(app, "session_reset", id);
+  co_return tell(app, "session_reset", id, owner);
 }
 
 Async<Response> interrupt_session(App& app, Request request) {
   std::expected<const SessionEntry*, Response> entry = co_await app.use_session(request);
   if (!entry) co_return std::move(entry.error());
   const std::string id = (*entry)->id;
-  // Many clients send it where nothing is asked for, and do not say what it is.
-  if (is_empty_object(request.body)) request.body.clear();
+  const std::string owner = (*entry)->owner;
+  // Many clients send {} where nothing is asked for, and do not say what it is.
+  if (is_no_body(request.body)) request.body.clear();
   std::expected<json::object, Response> body = json_body(request);
   if (!body) co_return std::move(body.error());
   Fields fields(std::move(*body));
@@ -147,11 +144,11 @@ Async<Response> interrupt_session(App& app, Request request) {
     if (!app.running_calls().stop(id, *call))
       co_return refuse(kNotFound, "no such call runs in this session",
                        "it may have ended; without a call, all that run are asked to stop");
-    co_return tell(app, "call_interrupted", id);
+    co_return tell(app, "call_interrupted", id, owner);
   }
   app.dispatcher().deny_waiting(id, "interrupt", "the session was interrupted");
   (void)app.engine().interrupt(id);  // it is there
-  co_return tell(app, "session_interrupted", id);
+  co_return tell(app, "session_interrupted", id, owner);
 }
 
 Async<Response> make_dispatch_address(App& app, Request request) {

@@ -63,15 +63,14 @@ Async<Response> take_upload(App& app, Request request, std::string id) {
   if (!known) co_return std::move(known.error());
   const Result<SkillStore::Place> place = app.skills().place_for(*known, **files, principal);
   if (!place) co_return refuse(kTooMany, place.error().message(), "DELETE what is not needed");
-  auto write = [folder = place->folder, skill = *files]() -> Status {
-    return SkillStore::write_version(folder, *skill);
+  const Skill skill = app.skills().with(*place, **files, principal);
+  auto write = [place = *place, files = *files, skill]() -> Status {
+    return SkillStore::write_version(place, *files, skill);
   };
   const Status written =
       co_await app.engine().aside().run(app.loop(), principal.name, std::move(write));
   if (!written) co_return refuse(kInternal, written.error());
-  const Result<const Skill*> made = app.skills().add(*place, **files, principal);
-  if (!made) co_return refuse(kInternal, made.error());
-  const json::object answer = (*made)->to_json();
+  const json::object answer = app.skills().add(skill).to_json();
   co_return answer_json(answer, 201);
 }
 
@@ -126,8 +125,12 @@ Async<Response> delete_skill(App& app, Request request) {
   if (!app.skills().may_change(*skill, principal_of(request)))
     co_return refuse(kForbidden, "the skill belongs to another token", kOnlyItsOwner);
   const std::string id = skill->id;
+  // A version that is being written is written first, or it would bring the skill back.
+  const session::Turns::Turn turn = co_await app.skill_turns(std::string(skill->owner)).take();
+  const std::optional<std::string> folder = app.skills().forget(id);
+  if (!folder) co_return refuse(kNotFound, "there is no such skill", kWhichSkills);
   // It may have a hundred versions of a thousand files.
-  auto remove = [folder = *app.skills().forget(id)] {
+  auto remove = [folder = *folder] {
     remove_tree(folder);
     return 0;
   };

@@ -4,8 +4,6 @@
 namespace belljar::server {
 namespace {
 
-namespace json = boost::json;
-
 Response text_answer(std::string_view type, std::string text) {
   return {.status = 200, .headers = {{"Content-Type", std::string(type)}}, .body = std::move(text)};
 }
@@ -13,13 +11,13 @@ Response text_answer(std::string_view type, std::string text) {
 }  // namespace
 
 Async<Response> get_health(App&, Request) {
-  const json::object status{{"status", "ok"}};
+  const boost::json::object status{{"status", "ok"}};
   co_return answer_json(status);
 }
 
 Async<Response> get_ready(App& app, Request) {
   if (app.is_draining()) co_return refuse(kUnavailable, "the server is stopping", kStartsAgain);
-  const json::object status{{"status", "ready"}};
+  const boost::json::object status{{"status", "ready"}};
   co_return answer_json(status);
 }
 
@@ -51,7 +49,7 @@ Async<Response> get_events(App& app, Request request) {
 }
 
 Async<Response> get_openapi(App&, Request) {
-  const json::object document = openapi(routes());
+  const boost::json::object document = openapi(routes());
   co_return answer_json(document);
 }
 

@@ -1,4 +1,5 @@
 // Tools by name, what waits for a person, and the dispatch of mistral.rs.
+#include "base/json_size.h"
 #include "policy/keys.h"
 #include "policy/permissions.h"
 #include "server/fields.h"
@@ -60,28 +61,36 @@ std::string continued_call(const json::object& arguments) {
   return text.starts_with(kWord) ? std::string(text.substr(kWord.size())) : std::string();
 }
 
-Dispatched read_dispatch(const std::string& body) {
-  Dispatched call;
+// Nothing: it has too many values, or is no JSON, which the error says.
+json::value parse_bounded(std::string_view text, boost::system::error_code& error) {
+  if (has_more_values(text, kMaxJsonValues)) return nullptr;
   json::parse_options options;
   options.max_depth = kMaxJsonDepth;
+  return json::parse(text, error, {}, options);
+}
+
+Dispatched read_dispatch(const std::string& body) {
+  Dispatched call;
   boost::system::error_code error;
-  json::value value = json::parse(body, error, {}, options);
+  json::value value = parse_bounded(body, error);
   if (error || !value.is_object()) {
-    call.wrong = "error: the request is no JSON object";
+    call.wrong = "error: the request is no JSON object, or one with too many values";
     return call;
   }
-  const json::object& request = value.get_object();
+  json::object& request = value.get_object();
   if (const json::value* name = request.if_contains("name"); name != nullptr && name->is_string())
     call.tool = own_name(std::string_view(name->get_string()));
   if (call.tool.empty()) call.wrong = "error: no tool was named";
-  const json::value* arguments = request.if_contains("arguments");
-  if (arguments != nullptr && arguments->is_object()) call.arguments = arguments->get_object();
+  json::value* arguments = request.if_contains("arguments");
+  if (arguments != nullptr && arguments->is_object())
+    call.arguments = std::move(arguments->get_object());
   // A raw text is what was left of JSON that could not be read.
   if (arguments != nullptr && arguments->is_string()) {
-    json::value inner = json::parse(arguments->get_string(), error, {}, options);
-    if (!error && inner.is_object()) call.arguments = inner.get_object();
-    if (error || !inner.is_object())
-      call.wrong = "error: the arguments are no JSON object" +
+    json::value inner = parse_bounded(arguments->get_string(), error);
+    const bool is_object = !error && inner.is_object();
+    if (is_object) call.arguments = std::move(inner.get_object());
+    if (!is_object)
+      call.wrong = "error: the arguments are no JSON object, or one with too many values" +
                    (error ? ": " + error.message() : std::string()) +
                    "; call the tool again with valid JSON";
   }
@@ -117,8 +126,7 @@ std::string in_words(const ToolAnswer& answer) {
 Async<void> work_off(std::shared_ptr<App> app, std::shared_ptr<Continuations::Job> job,
                      ToolCall call, std::shared_ptr<const Admitted> admitted) {
   ToolAnswer answer = co_await call_tool(*app, std::move(call));
-  job->answer = std::move(answer);
-  job->done.raise();
+  job->finish(std::move(answer));
   admitted.reset();
 }
 
@@ -160,14 +168,12 @@ Async<Response> call_session_tool(App& app, Request request) {
   std::expected<json::object, Response> body = json_body(request);
   if (!body) co_return std::move(body.error());
   const std::string tool = parameter(request, "tool");
-  const std::string id = (*entry)->id;
   // Who uses what another shares does not act in that other's name on anything else.
   const Principal& principal = principal_of(request);
   if (tool.starts_with("session_") && (*entry)->owner != principal.name)
     co_return refuse(kForbidden, "the session belongs to another token", kOnlyItsOwner);
   ToolCall call = tool_call(**entry, principal, tool, std::move(*body));
   const ToolAnswer answer = co_await call_tool(app, std::move(call));
-  if (!app.has_ended() && tool == "session_close" && !answer.is_error) app.close_session(id);
   const std::optional<Fault> fault = fault_of(answer);
   if (fault && fault->type == kNotFound.type && answer.error_type == "unknown_tool")
     co_return refuse(kNotFound, answer.text, which_tool(tool));

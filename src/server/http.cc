@@ -59,6 +59,16 @@ Response refuse_unread(error_code error, bool timed_out) {
                 "speak HTTP/1.1 without TLS");
 }
 
+// What else it could mean for the body's end is another's guess than ours.
+bool has_unknown_coding(const Request& request, bool is_http_1_0) {
+  std::size_t count = 0;
+  for (const auto& [name, value] : request.headers) {
+    if (name != "transfer-encoding") continue;
+    if (++count > 1 || lower(value) != "chunked" || is_http_1_0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 struct HttpServer::State {
@@ -145,7 +155,8 @@ struct HttpServer::State::Connection : std::enable_shared_from_this<Connection> 
     timer.cancel();
   }
 
-  // Who hangs up before the answer is complete is noticed at once, and not by a write.
+  // Who hangs up before the answer is complete is noticed at once, and not by a write. What
+  // comes before the end is of the next request, and taken in as far as there is room.
   void watch() {
     gone = std::make_shared<Cancel>();
     look_for_end(gone);
@@ -153,13 +164,16 @@ struct HttpServer::State::Connection : std::enable_shared_from_this<Connection> 
   void look_for_end(std::shared_ptr<Cancel> asks) {
     auto look = [weak = weak_from_this(), asks = std::move(asks)](error_code error) {
       const std::shared_ptr<Connection> self = weak.lock();
-      if (error || self == nullptr) return;
-      char byte = 0;
+      // Its request may have been answered, and then what is there is for another to read.
+      if (error || self == nullptr || self->gone != asks || self->buffer.size() >= kReadAhead)
+        return;
+      const auto room = self->buffer.prepare(2048);
       const int fd = self->socket.native_handle();
-      const ssize_t size = ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-      // What it was told was meant for another descriptor: see base/loop.cc.
-      if (size < 0 && errno == EAGAIN) return self->look_for_end(asks);
-      if (size <= 0) asks->ask();
+      const ssize_t size = ::recv(fd, room.data(), room.size(), MSG_DONTWAIT);
+      if (size > 0) self->buffer.commit(static_cast<std::size_t>(size));
+      // Without anything: what it was told was meant for another descriptor, see base/loop.cc.
+      if (size > 0 || (size < 0 && errno == EAGAIN)) return self->look_for_end(asks);
+      asks->ask();
     };
     socket.async_wait(asio::socket_base::wait_read, std::move(look));
   }
@@ -222,9 +236,7 @@ Async<bool> HttpServer::State::Connection::one_request() {
   Request request = head_of(parser, peer);
   const bool is_head = request.method == "HEAD";
 
-  // What else it could mean for the body's end is another's guess than ours.
-  const std::string* coding = request.header("transfer-encoding");
-  if (coding != nullptr && (lower(*coding) != "chunked" || is_http_1_0)) {
+  if (has_unknown_coding(request, is_http_1_0)) {
     co_await refuse_and_close(refuse(kBadRequest, "this Transfer-Encoding is not understood",
                                      "send the length of the body, or HTTP/1.1 and chunked"));
     co_return false;
@@ -260,6 +272,7 @@ Async<bool> HttpServer::State::Connection::one_request() {
   request.gone = gone;
   Response response = co_await server->handler.answer(std::move(request));
   const bool sent = co_await send(std::move(response), is_head);
+  gone.reset();  // nobody looks for its end any more
   co_return sent;
 }
 

@@ -12,7 +12,9 @@ inline constexpr std::size_t kMaxCommands = 100;                // of one call
 // A call that must be approved is shown to every listener, and nobody reads more before he says
 // yes.
 inline constexpr std::size_t kMaxAskedAbout = 256 << 10;
-inline constexpr std::size_t kMaxPrograms = 64;     // that run in one session
+inline constexpr std::size_t kMaxPrograms = 64;  // that run in one session
+// That run in all sessions of one principal: up to 2 MiB of what each has written are kept.
+inline constexpr std::size_t kMaxProgramsOfOne = 128;
 inline constexpr std::int64_t kMaxPollMs = 60'000;  // that one poll of a program waits
 inline constexpr std::size_t kMaxListening = 32;    // over MCP, of one principal
 // Of a request's policy. The tree behind each is searched whenever the session's plan is made:

@@ -3,19 +3,19 @@
 namespace belljar::server {
 namespace {
 
-json::object message(std::string text) {
+json::object message(const std::string& text) {
   json::object content{{"type", "text"}};
-  content["text"] = std::move(text);
+  content["text"] = text;
   json::object one{{"role", "user"}};
   one["content"] = std::move(content);
   return one;
 }
 
-json::object prompt_of(std::string description, std::string text) {
+json::object prompt_of(const std::string& description, const std::string& text) {
   json::object result;
-  result["description"] = std::move(description);
+  result["description"] = description;
   json::array messages;
-  messages.push_back(message(std::move(text)));
+  messages.push_back(message(text));
   result["messages"] = std::move(messages);
   return result;
 }

@@ -96,18 +96,17 @@ Async<ToolAnswer> Processes::run(ToolCall& call) {
   const Program program = mine->second.at(id);
   if (call.tool == "process_poll") co_return co_await poll(call, id, program);
   if (call.tool == "process_write") co_return write(call, id, *program);
-  if (call.tool == "process_signal") co_return signal(call, id, *program);
-  co_return tool_error("unknown_tool", "there is no tool " + call.tool);
+  co_return signal(call, id, *program);
 }
 
 Async<ToolAnswer> Processes::start(ToolCall& call) {
   auto asked = program_call(call.arguments);
   if (!asked) co_return invalid(asked.error());
   const std::string session = call.session;
-  std::erase_if(programs_[session], [](const auto& entry) { return !entry.second->running(); });
-  if (programs_[session].size() >= kMaxPrograms)
-    co_return tool_error("limit", "there are 64 processes in this session, the most allowed");
+  if (std::optional<ToolAnswer> full = refusal(session)) co_return *std::move(full);
+  ++starting_[session];
   const Result<Program> started = co_await engine_.spawn(session, std::move(*asked));
+  if (--starting_[session] == 0) starting_.erase(session);
   if (!started) co_return tool_error("failed", started.error().message());
   if (engine_.number(session) != call.number)
     co_return tool_error("failed", "the session was closed");
@@ -133,14 +132,38 @@ Async<ToolAnswer> Processes::poll(ToolCall& call, std::string id, Program progra
   co_return answer_of(id, program->read());
 }
 
-std::size_t Processes::unread(const std::string& session) const {
+std::optional<ToolAnswer> Processes::refusal(const std::string& session) {
+  const auto is_full = [&] {
+    const auto starting = starting_.find(session);
+    const std::size_t soon = starting != starting_.end() ? starting->second : 0;
+    return programs_[session].size() + soon >= kMaxPrograms ||
+           sums(session).programs >= kMaxProgramsOfOne;
+  };
+  if (is_full()) forget_ended(engine_.owner_of(session));
+  if (!is_full()) return std::nullopt;
+  return tool_error("limit", "a session has at most " + std::to_string(kMaxPrograms) +
+                                 " processes, and all of yours together " +
+                                 std::to_string(kMaxProgramsOfOne));
+}
+
+// They can be asked about until room is needed.
+void Processes::forget_ended(const std::string& owner) {
+  for (auto& [id, programs] : programs_)
+    if (engine_.owner_of(id) == owner)
+      std::erase_if(programs, [](const auto& entry) { return !entry.second->running(); });
+}
+
+Processes::Sums Processes::sums(const std::string& session) const {
   const std::string owner = engine_.owner_of(session);
-  std::size_t sum = 0;
+  Sums sums;
   for (const auto& [id, programs] : programs_) {
     if (engine_.owner_of(id) != owner) continue;
-    for (const auto& [name, program] : programs) sum += program->unread();
+    sums.programs += programs.size();
+    for (const auto& [name, program] : programs) sums.unread += program->unread();
   }
-  return sum;
+  for (const auto& [id, count] : starting_)
+    if (engine_.owner_of(id) == owner) sums.programs += count;
+  return sums;
 }
 
 ToolAnswer Processes::write(const ToolCall& call, const std::string& id,
@@ -148,7 +171,7 @@ ToolAnswer Processes::write(const ToolCall& call, const std::string& id,
   const std::string text = text_of(call.arguments, "text");
   const bool end = flag_of(call.arguments, "end");
   if (text.empty() && !end) return invalid("text, or end, is needed");
-  if (unread(call.session) + text.size() > kMaxUnread)
+  if (sums(call.session).unread + text.size() > kMaxUnread)
     return tool_error("limit", "the processes have not read 64 MiB of what they were sent");
   Status done;
   if (!text.empty()) done = program.write(text);

@@ -6,6 +6,7 @@
 #include <expected>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -18,7 +19,7 @@ std::expected<ProgramCall, std::string> program_call(const boost::json::object& 
 
 class Processes {
  public:
-  Processes(Loop& loop, session::Engine& engine) : loop_(loop), engine_(engine) {}
+  explicit Processes(session::Engine& engine) : engine_(engine) {}
 
   static bool has(std::string_view tool) { return tool.starts_with("process_"); }
   Async<ToolAnswer> run(ToolCall& call);
@@ -27,15 +28,22 @@ class Processes {
  private:
   using Program = std::shared_ptr<session::Program>;
   Async<ToolAnswer> start(ToolCall& call);
-  // By the programs of all sessions that have the owner of this one.
-  std::size_t unread(const std::string& session) const;
+  // Why the session has no room for another one.
+  std::optional<ToolAnswer> refusal(const std::string& session);
+  void forget_ended(const std::string& owner);
+  // Of all sessions that have the owner of this one: programs, and what they have not read.
+  struct Sums {
+    std::size_t programs = 0;
+    std::size_t unread = 0;
+  };
+  Sums sums(const std::string& session) const;
   Async<ToolAnswer> poll(ToolCall& call, std::string id, Program program);
   ToolAnswer write(const ToolCall& call, const std::string& id, session::Program& program);
   static ToolAnswer signal(const ToolCall& call, const std::string& id, session::Program& program);
 
-  [[maybe_unused]] Loop& loop_;
   session::Engine& engine_;
   std::map<std::string, std::map<std::string, Program>> programs_;  // by session and id
+  std::map<std::string, std::size_t> starting_;                     // how many, by session
   std::set<const session::Program*> awaited_;                       // by a poll
   std::uint64_t last_ = 0;
 };

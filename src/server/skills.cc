@@ -31,6 +31,7 @@ Status write_file(const std::string& path, const SkillFile& file) {
   std::string_view rest = file.content;
   while (!rest.empty()) {
     const ssize_t size = ::write(fd.get(), rest.data(), rest.size());
+    if (size < 0 && errno == EINTR) continue;
     if (size <= 0) return fail("write " + path, errno);
     rest.remove_prefix(static_cast<std::size_t>(size));
   }
@@ -58,6 +59,15 @@ Status write_files(const std::string& folder, const SkillFiles& skill) {
     TRY(write_file(folder + "/" + file.path, file));
   }
   return {};
+}
+
+Status write_about(const std::string& folder, const Skill& skill) {
+  json::object about = skill.to_json();
+  about["owner"] = skill.owner;
+  about["shared"] = skill.shared;
+  about["bytes"] = skill.bytes;
+  about["versions"] = json::array(skill.versions.begin(), skill.versions.end());
+  return replace_file(folder + "/about.json", json::serialize(about), 0600);
 }
 
 std::optional<Skill> read_about(const fs::path& folder) {
@@ -113,13 +123,14 @@ Result<SkillStore> SkillStore::open(std::string folder) {
   return store;
 }
 
-Status SkillStore::write_version(const std::string& folder, const SkillFiles& skill) {
-  const std::string above = folder.substr(0, folder.rfind('/'));
+Status SkillStore::write_version(const Place& place, const SkillFiles& files, const Skill& skill) {
+  const std::string above = place.folder.substr(0, place.folder.rfind('/'));
   TRY(make_folder(above));
-  remove_tree(folder);  // of a server that was killed meanwhile
-  const Status written = write_files(folder, skill);
+  remove_tree(place.folder);  // of a server that was killed meanwhile
+  Status written = write_files(place.folder, files);
+  if (written) written = write_about(above, skill);
   if (written) return {};
-  remove_tree(folder);
+  remove_tree(place.folder);
   (void)::rmdir(above.c_str());  // of a new skill
   return written;
 }
@@ -182,8 +193,7 @@ Result<SkillStore::Place> SkillStore::place_for(const Skill* skill, const SkillF
       .id = id, .version = version, .folder = folder_ + "/" + id + "/" + std::to_string(version)};
 }
 
-Result<const Skill*> SkillStore::add(const Place& place, const SkillFiles& files,
-                                     const Principal& owner) {
+Skill SkillStore::with(const Place& place, const SkillFiles& files, const Principal& owner) const {
   Skill skill;
   if (const auto known = skills_.find(place.id); known != skills_.end()) {
     skill = known->second;
@@ -199,17 +209,12 @@ Result<const Skill*> SkillStore::add(const Place& place, const SkillFiles& files
   skill.latest_version = place.version;
   skill.versions.push_back(place.version);
   skill.bytes += room_for(files);
-  TRY(save(skill));
-  return &skills_.insert_or_assign(place.id, std::move(skill)).first->second;
+  return skill;
 }
 
-Status SkillStore::save(const Skill& skill) const {
-  json::object about = skill.to_json();
-  about["owner"] = skill.owner;
-  about["shared"] = skill.shared;
-  about["bytes"] = skill.bytes;
-  about["versions"] = json::array(skill.versions.begin(), skill.versions.end());
-  return replace_file(folder_ + "/" + skill.id + "/about.json", json::serialize(about), 0600);
+const Skill& SkillStore::add(Skill skill) {
+  const std::string id = skill.id;
+  return skills_.insert_or_assign(id, std::move(skill)).first->second;
 }
 
 std::optional<std::string> SkillStore::forget(const std::string& id) {

@@ -38,9 +38,6 @@ class SkillStore {
   // What is there already is read; what is no skill is left alone.
   static Result<SkillStore> open(std::string folder);
 
-  // File work: not on the loop. What did not come to its end is not there.
-  static Status write_version(const std::string& folder, const SkillFiles& skill);
-
   std::vector<const Skill*> all(const Principal& principal) const;
   // By id or by name. nullptr: none that this principal may use.
   const Skill* find(const std::string& id_or_name, const Principal& principal) const;
@@ -55,8 +52,12 @@ class SkillStore {
     std::string folder;  // inside it
   };
   Result<Place> place_for(const Skill* skill, const SkillFiles& files, const Principal& by) const;
+  // The skill as it will be with that version.
+  Skill with(const Place& place, const SkillFiles& files, const Principal& owner) const;
+  // File work: not on the loop. What did not come to its end is not there.
+  static Status write_version(const Place& place, const SkillFiles& files, const Skill& skill);
   // After it was written.
-  Result<const Skill*> add(const Place& place, const SkillFiles& files, const Principal& owner);
+  const Skill& add(Skill skill);
   // Where its files are, for who removes them; nullopt: there is none.
   std::optional<std::string> forget(const std::string& id);
   std::string folder_of(const Skill& skill) const;
@@ -64,7 +65,6 @@ class SkillStore {
  private:
   explicit SkillStore(std::string folder) : folder_(std::move(folder)) {}
   Status check_room(const Skill* skill, const SkillFiles& files, const Principal& by) const;
-  Status save(const Skill& skill) const;
 
   std::string folder_;
   std::map<std::string, Skill> skills_;

@@ -9,24 +9,24 @@
 namespace belljar::server {
 namespace {
 
-SkillFiles skill_with(const std::string& second) {
-  SkillFiles skill{.name = "greet", .description = "greets", .files = {}};
-  skill.files.push_back({.path = "a", .content = "x"});
-  skill.files.push_back({.path = second, .content = "y"});
-  return skill;
+// With a second file; one whose name is a file's and a folder's stands for a full disk.
+Status write(const std::string& folder, const std::string& second) {
+  SkillFiles files{.name = "greet", .description = "greets", .files = {}};
+  files.files.push_back({.path = "a", .content = "x"});
+  files.files.push_back({.path = second, .content = "y"});
+  return SkillStore::write_version({.id = "skill_1", .version = 1, .folder = folder}, files, {});
 }
 
 TEST(SkillStore, a_version_that_cannot_be_written_is_not_there) {
   const testing::Folder folder;
-  const std::string first = folder.path() + "/skill_1/1";
-  // A name that is a file and a folder stands for a full disk.
-  EXPECT_FALSE(SkillStore::write_version(first, skill_with("a/b")));
-  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/skill_1"));
+  const std::string skill = folder.path() + "/skill_1";
+  EXPECT_FALSE(write(skill + "/1", "a/b"));
+  EXPECT_FALSE(std::filesystem::exists(skill));
   // The control; and what was there before stays.
-  EXPECT_TRUE(SkillStore::write_version(first, skill_with("b")));
-  EXPECT_FALSE(SkillStore::write_version(folder.path() + "/skill_1/2", skill_with("a/b")));
+  EXPECT_TRUE(write(skill + "/1", "b"));
+  EXPECT_FALSE(write(skill + "/2", "a/b"));
   EXPECT_EQ(folder.read("skill_1/1/b"), "y");
-  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/skill_1/2"));
+  EXPECT_FALSE(std::filesystem::exists(skill + "/2"));
 }
 
 }  // namespace

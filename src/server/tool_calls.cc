@@ -24,10 +24,11 @@ ToolCall tool_call(const SessionEntry& entry, const Principal& caller, std::stri
 
 Async<ToolAnswer> call_tool(App& app, ToolCall call) {
   const std::string session = call.session;
+  const std::string owner = call.principal;
   const std::string tool = call.tool;
   json::object started;
   started["tool"] = tool;
-  app.events().publish("call_started", session, started);
+  app.tell("call_started", session, owner, started);
   const Clock::time_point began = Clock::now();
   ToolAnswer answer = co_await app.dispatcher().call(std::move(call));
   const auto time = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began);
@@ -37,7 +38,7 @@ Async<ToolAnswer> call_tool(App& app, ToolCall call) {
   app.metrics().count_call(is_tool ? tool : "unknown", status, time);
   json::object finished = started;
   finished["status"] = status;
-  app.events().publish("call_finished", session, finished);
+  app.tell("call_finished", session, owner, finished);
   co_return answer;
 }
 

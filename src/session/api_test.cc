@@ -70,7 +70,7 @@ TEST(Sessions, end_with_the_engine_and_calls_that_wait_fail) {
     EXPECT_TRUE(!result || result->status == CallStatus::error);
   });
   begun.get_future().wait();
-  engine->close("a");
+  (void)engine->close("a");  // the call's end is what is looked at
   waits.join();
   engine.reset();
 }

@@ -127,6 +127,7 @@ Status Engine::check_room() {
 
 Result<std::shared_ptr<Session>> Engine::make_session(const std::string& id, Policy policy) {
   TRY(check_id(id));
+  if (folder_.empty()) return fail("the sessions have ended");
   TRY(check_room());
   std::shared_ptr<Session> session =
       TRY(Session::make(common_, id, std::move(policy), folder_ + "/" + std::to_string(++made_)));

@@ -65,7 +65,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // A program beside them. It ends with what is returned, and with the session.
   Async<Result<std::shared_ptr<Program>>> spawn(ProgramCall call);
   // A program that reads nothing, to its end or that of its time.
-  Async<Result<ProgramEnd>> run(ProgramCall call, std::optional<std::chrono::milliseconds> time);
+  Async<Result<ProgramEnd>> run(ProgramCall call, std::optional<std::chrono::milliseconds> asked);
   // A fresh interpreter; the jar and what else runs in it live on.
   Async<Status> reset();
   // Asks the calls that run to stop.

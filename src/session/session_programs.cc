@@ -46,7 +46,7 @@ Async<Result<ProgramEnd>> Session::run(ProgramCall call,
   Result<std::shared_ptr<Program>> started = co_await Program::start(jar, std::move(call), most);
   ProgramEnd end;
   if (started) {
-    const std::shared_ptr<Program> program = *started;
+    const std::shared_ptr<Program>& program = *started;
     (void)program->close_input();  // it has pipes
     programs_.insert(program);
     if (interrupts_ != interrupts) interrupt(program);  // while it was being started

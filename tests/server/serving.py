@@ -233,6 +233,10 @@ class Server:
             self.process.send_signal(signal.SIGKILL)
             self.process.wait(PATIENCE)
 
+    def gauge(self, name: str) -> float:
+        text = self.client("boss").get("/metrics").body.decode()
+        return float(re.search(rf"^{name} (\S+)$", text, re.MULTILINE)[1])
+
     def guests(self) -> list[int]:
         """All below the server, at whatever depth."""
         return descendants(self.process.pid)
@@ -253,6 +257,11 @@ def descendants(pid: int) -> list[int]:
             for child in (task / "children").read_text().split():
                 found += [int(child), *descendants(int(child))]
     return found
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def wait_until(condition, patience: float = PATIENCE) -> bool:

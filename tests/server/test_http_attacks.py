@@ -1,5 +1,6 @@
 """What a hostile guest or client tries on the server's own hands: each with the control that would have worked."""
 
+import concurrent.futures
 import json
 import os
 import socket
@@ -11,6 +12,7 @@ import pytest
 import serving
 
 FLIPS = 100_000 // serving.jars.SLOWER
+PROGRAMS = 64  # of one session
 
 
 def tool(client, of: str, name: str, **arguments) -> dict:
@@ -139,6 +141,52 @@ def test_another_tokens_processes_are_not_there(server, ann, bob):
         assert by_name["is_error"] and by_name["session_id"] == theirs
     # The control: it runs, and its own token finds it.
     assert tool(ann, mine, "process_poll", process=process)["structured"]["running"] is True
+
+
+def test_processes_are_bounded_however_many_start_at_once(server, ann, bob):
+    sessions = [ann.session() for _ in range(3)]
+
+    def start(client, session: str) -> bool:
+        answer = tool(client, session, "process_start", arguments=["sleep", "100"])
+        assert answer["error_type"] in ("", "limit"), answer
+        return not answer["is_error"]
+
+    def many(session: str) -> int:
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            return sum(pool.map(lambda _: start(ann, session), range(PROGRAMS + 6)))
+
+    assert [many(session) for session in sessions[:2]] == [PROGRAMS, PROGRAMS]
+    assert not start(ann, sessions[2]), "all of hers are 128"
+    assert start(bob, bob.session()), "another's are not fewer"
+    # What has ended makes room, and can be asked about until that is needed.
+    assert tool(ann, sessions[0], "process_signal", process="p1", signal="KILL")["is_error"] is False
+    poll = tool(ann, sessions[0], "process_poll", process="p1", wait_ms=20_000)
+    assert poll["structured"]["running"] is False
+    assert start(ann, sessions[2])
+    assert tool(ann, sessions[0], "process_poll", process="p1")["error_type"] == "not_found"
+
+
+def test_what_ends_late_is_not_told_of_the_next_session_of_its_name(server, ann, bob):
+    """Work beside the loop outlives the session that it was for."""
+    ann.session(id="desk")
+    tree = "import os\nfor d in range(40):\n  os.mkdir(f'd{d}')\n  for i in range(250): open(f'd{d}/{i}', 'w').write('x' * 20000)"
+    ann.python("desk", tree)
+    with bob.stream("GET", "/v1/events") as events:
+        events.until("hello")
+        search = threading.Thread(target=tool, args=(ann, "desk", "grep"), kwargs={"pattern": "nothing.*here"})
+        with ann.stream("GET", "/v1/events?session=desk") as own:
+            search.start()
+            own.until("call_started")
+        assert ann.delete("/v1/sessions/desk").status == 204
+        assert bob.post("/v1/sessions", id="desk").status == 201
+        search.join()
+        bob.python("desk", "1")
+        heard = []
+        for event, data in events:
+            heard.append((event, data.get("tool")))
+            if heard[-1] == ("call_finished", "python"):
+                break
+    assert ("call_finished", "grep") not in heard and ("call_started", "python") in heard, heard
 
 
 def test_a_call_that_waited_does_not_bring_a_closed_session_back(server, ann):

@@ -139,6 +139,17 @@ def test_a_body_of_millions_of_values_is_refused_before_it_is_parsed(server, ann
         assert refused.status == 400 and refused.error["message"] == "the body has too many values"
 
 
+@pytest.mark.parametrize("codings", [["gzip", "chunked"], ["chunked", "chunked"], ["x", "x"], ["gzip"]])
+def test_a_body_whose_end_others_could_see_elsewhere_is_refused(server, ann, codings):
+    head = f"POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {ann.token}\r\n"
+    head += "Content-Type: application/json\r\nConnection: close\r\n"
+    body = b"2\r\n{}\r\n0\r\n\r\n"
+    lines = "".join(f"Transfer-Encoding: {coding}\r\n" for coding in codings)
+    assert server.raw(f"{head}{lines}\r\n".encode() + body).startswith(b"HTTP/1.1 400")
+    control = f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + body
+    assert server.raw(control).startswith(b"HTTP/1.1 201")
+
+
 def test_too_many_headers_are_refused(server):
     flood = b"".join(b"X-%d: %s\r\n" % (i, b"y" * 100) for i in range(1000))
     answer = server.raw(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n" + flood + b"\r\n")

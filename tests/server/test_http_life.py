@@ -136,6 +136,25 @@ def test_what_does_not_end_in_time_is_ended(start):
         assert time.monotonic() - began < 8
 
 
+def test_calls_that_wait_for_others_are_ended_with_them(start):
+    """Each gets its turn because the one before it was ended, and finds nothing to run in."""
+    server = start(config='drain_timeout = "500ms"')
+    ann = server.client("ann")
+    session = ann.session()
+    answers: list[serving.Answer] = []
+    path = f"/v1/sessions/{session}/python"
+    threads = [threading.Thread(target=lambda: answers.append(ann.post(path, code="1"))) for _ in range(4)]
+    with busy(ann, session):
+        for each in threads:
+            each.start()
+        assert serving.wait_until(lambda: server.gauge("belljar_requests_running") >= 5)
+        server.signal(signal.SIGTERM)
+        for each in threads:
+            each.join()
+        assert server.wait() == 0, server.errors()
+    assert len(answers) == 4 and all(each.status == 503 for each in answers), answers
+
+
 def test_events_do_not_hold_the_end_up(server, ann):
     with ann.stream("GET", "/v1/events") as events:
         events.until("hello")
@@ -275,6 +294,48 @@ def test_a_reader_that_does_not_read_is_given_up(start):
 def gone(ann, session) -> bool:
     ann.python(session, "print(1)")
     return "belljar_event_listeners 0" in ann.get("/metrics").body.decode()
+
+
+@pytest.mark.parametrize("more", [b"", b"\r\n", b"GET /v1/health HTTP/1.1\r\n"], ids=["nothing", "a line", "a request"])
+def test_who_hangs_up_is_noticed_whatever_came_before(server, ann, more):
+    head = f"GET /v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {ann.token}\r\n\r\n".encode()
+    for _ in range(3):
+        with server.connect() as connection:
+            connection.sendall(head + more)
+            while b"hello" not in connection.recv(65536):
+                pass
+            assert server.gauge("belljar_connections") == 2, "its own, and who asks"
+        assert serving.wait_until(lambda: server.gauge("belljar_connections") == 1, 5 * serving.jars.SLOWER)
+
+
+def test_requests_that_came_while_another_was_answered_are_answered(server, ann):
+    session = ann.session()
+    body = b'{"code": "import time; time.sleep(0.3)"}'
+    slow = f"POST /v1/sessions/{session}/python HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    slow += f"Authorization: Bearer {ann.token}\r\nContent-Length: {len(body)}\r\n\r\n"
+    many = 2000  # more bytes than are taken in beforehand
+    with server.connect() as connection:
+        connection.sendall(slow.encode() + body)
+        sender = threading.Thread(target=connection.sendall, args=((ASK + b"\r\n") * many,))
+        sender.start()
+        answers = b""
+        while answers.count(b"HTTP/1.1 200") < many + 1:
+            part = connection.recv(65536)
+            assert part, answers[-500:]
+            answers += part
+        sender.join()
+
+
+def test_the_thousandth_request_costs_no_more_than_the_first(server):
+    with server.connect() as connection:
+        costs = []
+        for _ in range(4):
+            before = serving.cpu_seconds(server.process.pid)
+            for _ in range(1000):
+                connection.sendall(ASK + b"\r\n")
+                assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+            costs.append(serving.cpu_seconds(server.process.pid) - before)
+    assert costs[3] < 2 * costs[0] + 0.3, costs
 
 
 def test_the_longest_idle_connection_makes_room(start):

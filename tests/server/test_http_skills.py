@@ -4,6 +4,7 @@ import io
 import json
 import os
 import stat
+import threading
 import zipfile
 
 import pytest
@@ -187,6 +188,22 @@ def test_versions_are_counted_and_the_latest_is_mounted(server, ann):
     assert [each["version"] for each in ann.get(path).json["data"]] == ["1", "2"]
     session = ann.session(skills=["plots"])
     assert ann.python(session, "open('skills/plots/v').read()")["result"] == "'two'"
+
+
+def test_a_skill_that_is_removed_amid_an_upload_stays_away(server, ann):
+    """Whichever comes first: a version goes with it, or finds no skill."""
+    files = {"SKILL.md": MAIN, **{f"f{n}": "x" * 5000 for n in range(300)}}
+    for _ in range(5):
+        skill = upload(ann, zipped({"SKILL.md": MAIN})).json["id"]
+        answers: list = []
+        path = f"/v1/skills/{skill}/versions"
+        upload_it = threading.Thread(target=lambda path=path: answers.append(upload(ann, zipped(files), path=path)))
+        upload_it.start()
+        assert ann.delete(f"/v1/skills/{skill}").status == 204
+        upload_it.join()
+        assert answers[0].status in (201, 404), answers
+        assert ann.get("/v1/skills").json["data"] == [] and ann.get(f"/v1/skills/{skill}").status == 404
+        assert not (server.folder / "skills" / skill).exists()
 
 
 def test_a_skill_is_its_tokens_own_and_an_administrators_everybodys(server, ann, bob):

@@ -8,6 +8,8 @@ import time
 import pytest
 import serving
 
+CONTINUATIONS = 16  # of one session
+
 
 def test_tools_are_listed_with_what_the_session_may_do(server, ann):
     session = ann.session(policy={"network": "none"})
@@ -88,6 +90,22 @@ def test_a_call_that_waits_ends_with_its_token(asking):
     assert answers and "the token is no longer valid" in answers[0].error["message"], answers
     late = asking.client("boss").post(f"/v1/approvals/{approval['approval_id']}", decision="approve")
     assert late.status == 404, late
+
+
+def test_a_call_in_a_shared_session_ends_with_its_callers_token(asking):
+    ann, bob = asking.client("ann"), asking.client("bob")
+    session = ann.session(shared=True)
+    thread, answers, approval = begin_call(bob, session)
+    asking.write_tokens({name: each for name, each in serving.TOKENS.items() if name != "bob"})
+    asking.signal(signal.SIGHUP)
+    thread.join(60)
+    assert answers and "the token is no longer valid" in answers[0].error["message"], answers
+    assert ann.post(f"/v1/approvals/{approval['approval_id']}", decision="approve").status == 404
+    # The control: the session's owner goes on.
+    thread, answers, approval = begin_call(ann, session)
+    assert ann.post(f"/v1/approvals/{approval['approval_id']}", decision="approve").status == 200
+    thread.join(60)
+    assert answers and answers[0].status == 200, answers
 
 
 def test_what_nobody_can_look_at_is_not_asked_about(asking):
@@ -205,6 +223,60 @@ def test_dispatch_runs_python_and_shell(server, address):
 )  # fmt: skip
 def test_dispatch_answers_200_whatever_comes(server, address, body):
     assert dispatch(server, address, body).startswith("error")
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["values", "values in a text"])
+def test_dispatch_takes_no_more_values_than_others(server, address, inside):
+    def body(values: int) -> bytes:
+        arguments: object = {"code": "1", "x": [0] * values}
+        return json.dumps({"name": "python", "arguments": json.dumps(arguments) if inside else arguments}).encode()
+
+    assert "too many values" in dispatch(server, address, body(100_001))
+    said = dispatch(server, address, body(1000))
+    assert "too many values" not in said and "x" in said, "the control: the tool has no such argument"
+
+
+def test_two_that_wait_for_one_call_cost_nothing(start):
+    """Neither wakes the other."""
+    server = start(config='dispatch_wait = "3s"')
+    ann = server.client("ann")
+    session = ann.session()
+    path = ann.post(f"/v1/sessions/{session}/dispatch").json["path"]
+    wait = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.05)\n'done'"
+    said = dispatch(server, path, {"name": "python", "arguments": {"code": wait}})
+    again = {"name": "python", "arguments": {"code": "#continue " + said.split("#continue ")[1].split('"')[0]}}
+    answers: list[str] = []
+    before = serving.cpu_seconds(server.process.pid)
+    threads = [threading.Thread(target=lambda: answers.append(dispatch(server, path, again))) for _ in range(2)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert serving.cpu_seconds(server.process.pid) - before < 1, "of three that they wait"
+    assert all(each.startswith("still running") for each in answers), answers
+    assert ann("PUT", f"/v1/sessions/{session}/files/go", b"").status == 201
+    while (said := dispatch(server, path, again)).startswith("still running"):
+        pass
+    assert said.startswith("'done'\n"), said
+
+
+def test_answers_that_nobody_fetched_make_room(start):
+    server = start(config='dispatch_wait = "100ms"')
+    ann = server.client("ann")
+    session = ann.session()
+    path = ann.post(f"/v1/sessions/{session}/dispatch").json["path"]
+    wait = {"name": "shell", "arguments": {"commands": ["until test -e go; do sleep 0.05; done; echo done"]}}
+    said = [dispatch(server, path, wait) for _ in range(CONTINUATIONS)]
+    assert all("still running" in each for each in said), said
+    assert "too many calls" in dispatch(server, path, wait)
+    assert ann("PUT", f"/v1/sessions/{session}/files/go", b"").status == 201
+    quick = {"name": "python", "arguments": {"code": "6 * 7"}}
+    assert serving.wait_until(lambda: "too many" not in dispatch(server, path, quick))
+    oldest, newest = (each.split('["#continue ')[1].split('"')[0] for each in (said[0], said[-1]))
+    fetch = {"name": "shell", "arguments": {"commands": [f"#continue {oldest}"]}}
+    assert dispatch(server, path, fetch).startswith("error: there is no call"), "it made room"
+    fetch["arguments"]["commands"] = [f"#continue {newest}"]
+    assert serving.wait_until(lambda: "done" in dispatch(server, path, fetch))
 
 
 def test_dispatch_reads_arguments_that_are_text(server, address):
