@@ -18,7 +18,7 @@ McpHttpSession::McpHttpSession(McpService& service, std::string id, std::string 
       on_old_(std::move(on_old)),
       general_(std::make_shared<McpHttpStream>("g", kMaxGeneralBytes)) {
   peer_ = McpPeer::make(service, std::move(principal),
-                        [this](McpConnection::Send message) { send(message); });
+                        [this](const McpConnection::Send& message) { send(message); });
 }
 
 McpHttpSession::~McpHttpSession() {
@@ -82,8 +82,11 @@ void McpHttpSession::attach(const Stream& stream, McpHttpAnswer answer) {
 void McpHttpSession::hear(const Stream& stream, const std::shared_ptr<Cancel>& gone) {
   std::erase_if(hearings_, [](const auto& entry) { return entry.first->asked(); });
   if (gone == nullptr) return;
-  hearings_.emplace_back(gone, std::make_unique<Cancel::Hearing>(
-                                   gone, [stream, raw = gone.get()] { stream->lost(raw); }));
+  // Who keeps the connection keeps this too, and the stream may have been forgotten long since.
+  const auto leave = [weak = std::weak_ptr(stream), raw = gone.get()] {
+    if (const Stream one = weak.lock()) one->lost(raw);
+  };
+  hearings_.emplace_back(gone, std::make_unique<Cancel::Hearing>(gone, leave));
   if (hearings_.size() > kMaxHearings) hearings_.pop_front();
 }
 
