@@ -134,6 +134,15 @@ def test_what_is_subscribed_to_has_a_length(server, ann):
     listen(ann, resourceSubscriptions=[fits]).connection.close()
 
 
+def test_what_a_client_says_of_itself_has_a_length(server, ann):
+    """It is kept as long as the session of the protocol."""
+    hello = {"protocolVersion": "2025-11-25", "clientInfo": {"name": "test", "version": "1"}}
+    for size, fits in ((60 << 10, True), (64 << 10, False)):
+        said = answer_in(message(ann, "initialize", capabilities={"experimental": {"x": {"y": "x" * size}}}, **hello))
+        assert ("result" in said) is fits, str(said)[:1000]
+        assert fits or (said["error"]["code"] == -32602 and "too long" in said["error"]["message"])
+
+
 def test_who_hangs_up_still_counts_while_his_call_runs(start):
     server = start(config="max_requests = 2")
     ann = server.client("ann")
