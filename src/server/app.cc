@@ -83,7 +83,7 @@ Result<std::shared_ptr<App>> App::make(Loop& loop, Setup setup) {
                           return self->setup_.tokens.may(name, Right::approve);
                         },
                     .facts = app->facts_}));
-  app->mcp_ = std::make_unique<McpHttp>(*app->mcp_service_);
+  app->mcp_ = std::make_unique<McpHttp>(*app->mcp_service_, loaded.session.idle);
   App* self = app.get();  // which has the approvals
   app->dispatcher_->approvals().subscribe(
       [self](const ApprovalEvent& event) { self->tell_approval(event); });

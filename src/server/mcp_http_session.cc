@@ -5,7 +5,6 @@
 namespace belljar::server {
 namespace {
 
-constexpr std::chrono::hours kIdle{1};
 constexpr std::size_t kMaxOldStreams = 32;  // that have ended
 constexpr std::size_t kMaxHearings = 256;
 constexpr std::size_t kMaxGeneralBytes = std::size_t{1} << 20;  // of what belongs to no request
@@ -13,8 +12,9 @@ constexpr std::size_t kMaxGeneralBytes = std::size_t{1} << 20;  // of what belon
 }  // namespace
 
 McpHttpSession::McpHttpSession(McpService& service, std::string id, std::string principal,
-                               OnOld on_old)
+                               std::chrono::milliseconds idle, OnOld on_old)
     : id_(std::move(id)),
+      idle_(idle),
       on_old_(std::move(on_old)),
       general_(std::make_shared<McpHttpStream>("g", kMaxGeneralBytes)) {
   peer_ = McpPeer::make(service, std::move(principal),
@@ -66,8 +66,6 @@ void McpHttpSession::get(McpHttpAnswer answer, const std::string* last_event) {
   stream->resume(std::move(answer), std::stoul(digits), headers());
 }
 
-bool McpHttpSession::idle() const { return !peer_->busy() && Clock::now() - used_ > kIdle; }
-
 Clock::duration McpHttpSession::unused_for() const {
   if (peer_->busy() || general_->heard()) return {};
   return Clock::now() - used_;
@@ -83,7 +81,8 @@ void McpHttpSession::hear(const Stream& stream, const std::shared_ptr<Cancel>& g
   std::erase_if(hearings_, [](const auto& entry) { return entry.first->asked(); });
   if (gone == nullptr) return;
   // Who keeps the connection keeps this too, and the stream may have been forgotten long since.
-  const auto leave = [weak = std::weak_ptr(stream), raw = gone.get()] {
+  const auto leave = [this, weak = std::weak_ptr(stream), raw = gone.get()] {
+    used_ = Clock::now();  // and somebody listened until now
     if (const Stream one = weak.lock()) one->lost(raw);
   };
   hearings_.emplace_back(gone, std::make_unique<Cancel::Hearing>(gone, leave));
@@ -91,6 +90,7 @@ void McpHttpSession::hear(const Stream& stream, const std::shared_ptr<Cancel>& g
 }
 
 void McpHttpSession::send(const McpConnection::Send& message) {
+  if (message.last) used_ = Clock::now();
   const auto found = streams_.find(message.about);
   if (message.text.empty() && found == streams_.end()) return;
   const Stream stream = found != streams_.end() ? found->second : general_;

@@ -107,6 +107,15 @@ def test_a_token_has_so_many_sessions_of_the_protocol(server, ann, bob):
     assert message(ann, "tools/list", mine[1], 2).status == 200, "none had to go for it"
 
 
+def test_a_session_of_the_protocol_ends_when_nobody_uses_it_or_listens(start):
+    ann = start(session='idle = "1s"').client("ann")
+    heard, left = begin(ann), begin(ann)
+    with ann.stream("GET", "/mcp", headers=heard):
+        time.sleep(1.5)
+        assert message(ann, "tools/list", left, 2).status == 404
+    assert message(ann, "tools/list", heard, 2).status == 200
+
+
 def listen(client, **wanted) -> serving.Events:
     params = {"notifications": wanted, "_meta": STATELESS}
     headers = {**BOTH, "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "subscriptions/listen"}
