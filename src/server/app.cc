@@ -323,7 +323,8 @@ Gauges App::gauges() const {
           .requests = requests_->total,
           .sessions = engine_ != nullptr ? engine_->count() : 0,
           .event_listeners = events_.listeners(),
-          .refused_connections = http_ != nullptr ? http_->refused_connections() : 0};
+          .refused_connections = http_ != nullptr ? http_->refused_connections() : 0,
+          .audit_lost = dispatcher_->audit().lost()};
 }
 
 // ---- its life -----------------------------------------------------------------

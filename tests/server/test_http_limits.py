@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import signal
 import stat
 import threading
@@ -282,6 +283,17 @@ def test_each_token_has_an_audit_trail_of_its_own(start, scene):
         assert {each["principal"] for each in lines_of(own)} == {name}
         assert [each["arguments"]["code"] for each in lines_of(own) if each["event"] == "call"] == [f"'by {name}'"]
     assert lines_of(file) == []
+
+
+def test_lines_that_the_audit_lost_are_counted(start, scene):
+    server = start(audit=str(scene.home / "trail.jsonl"))
+    bob, ann = server.client("bob"), server.client("ann")
+    bob.python(bob.session(), "1")
+    assert "\nbelljar_audit_lost_total 0\n" in ann.get("/metrics").body.decode(), "the control"
+    (scene.home / "trail.ann.jsonl").mkdir()  # where no line can be written
+    ann.python(ann.session(), "1")
+    found = re.search(r"^belljar_audit_lost_total (\d+)$", ann.get("/metrics").body.decode(), re.MULTILINE)
+    assert int(found[1]) > 0
 
 
 def test_a_call_that_never_ended_is_in_the_audit(start, scene):
