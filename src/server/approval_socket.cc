@@ -151,8 +151,8 @@ class ApprovalSocket::Client : public std::enable_shared_from_this<Client> {
 Result<std::unique_ptr<ApprovalSocket>> ApprovalSocket::listen(Loop& loop, Approvals& approvals,
                                                                const std::string& path) {
   Fd listener = TRY(open_listener({.path = path, .endpoint = {}}));
-  std::unique_ptr<ApprovalSocket> made(new ApprovalSocket(SocketFile(path)));
-  made->listening_ = std::make_shared<Stream>(loop, listener.release());
+  auto listening = std::make_shared<Stream>(loop, listener.release());
+  std::unique_ptr<ApprovalSocket> made(new ApprovalSocket(SocketFile(path), std::move(listening)));
   begin(loop, accept(made->listening_, loop, approvals, made->end_));
   return made;
 }

@@ -27,7 +27,8 @@ class ApprovalSocket {
 
  private:
   class Client;
-  explicit ApprovalSocket(SocketFile file) : file_(std::move(file)) {}
+  ApprovalSocket(SocketFile file, std::shared_ptr<Stream> listening)
+      : file_(std::move(file)), listening_(std::move(listening)) {}
   static Async<void> accept(std::shared_ptr<Stream> listener, Loop& loop, Approvals& approvals,
                             std::shared_ptr<Cancel> end);
 

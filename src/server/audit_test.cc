@@ -170,7 +170,7 @@ TEST(Audit, a_line_that_did_not_fit_spoils_no_other) {
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   rlimit little = before;
   little.rlim_cur = read_text(file)->size() + 20;
-  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &little), 0);
   audit->write({{"event", "second"}});
   audit->write({{"event", "third"}});

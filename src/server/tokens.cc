@@ -131,8 +131,8 @@ Result<Tokens> Tokens::parse(std::string_view text, std::string_view file) {
   }
   if (tokens.entries_.empty())
     return fail("there is no token in " + std::string(file), 0,
-                "remove the file, and one with a fresh token is made; or write a line NAME "
-                "SCOPE[,SCOPE] TOKEN");
+                "remove the file, and the next start makes one with a fresh token; or write a line "
+                "NAME SCOPE[,SCOPE] TOKEN");
   return tokens;
 }
 
