@@ -202,7 +202,11 @@ Result<int> converse() {
   if (all.empty())
     return fail("no server of yours runs", 0,
                 "start `belljar mcp` or `belljar serve` with permissions that ask");
-  for (ApprovalServer& server : all) TRY(server.send({{"op", "watch"}}));
+  std::erase_if(all, [](ApprovalServer& server) {
+    const Status sent = server.send({{"op", "watch"}});
+    if (!sent) print_error(sent.error());
+    return !sent;
+  });
   std::fputs("Waiting for calls to approve; ^C ends.\n", stderr);
   while (!all.empty()) {
     std::vector<pollfd> waits;
@@ -214,10 +218,12 @@ Result<int> converse() {
       if (waits[i].revents == 0) continue;
       const Result<bool> heard = hear(all[i]);
       if (heard && !*heard) return 0;
-      if (!heard) all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));  // it has ended
+      if (heard) continue;
+      print_error(heard.error());
+      all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
-  return 0;
+  return 1;  // nobody is left to ask
 }
 
 Status check_scope(const std::string& scope, const std::string& pattern, bool approves) {

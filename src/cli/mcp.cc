@@ -91,6 +91,7 @@ Result<std::unique_ptr<server::ApprovalSocket>> open_approvals(
 
 Result<int> run_mcp(const Arguments& arguments) {
   Request request = TRY(parse(arguments));
+  (void)std::signal(SIGPIPE, SIG_IGN);  // who has hung up is an error of its own write
   Loop loop;
   // Before anything is made that must be removed, and until it has been: a signal that comes
   // while we start or end is kept.

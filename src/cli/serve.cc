@@ -147,12 +147,16 @@ Status set_permissions(server::Setup& setup, const Asked& asked) {
   return {};
 }
 
-Result<server::Setup> setup_of(const Asked& asked) {
+// At the start a token file that is not there is made. Later somebody may just be writing it anew:
+// a fresh token would shut out all the others.
+using TokenReader = Result<server::Tokens> (*)(const std::string& path);
+
+Result<server::Setup> setup_of(const Asked& asked, TokenReader read_tokens) {
   server::Setup setup;
   setup.caller = this_caller();
   setup.loaded = TRY(load_settings(asked));
   const ServerSettings& settings = setup.loaded.server;
-  setup.tokens = TRY(server::Tokens::read_or_make(settings.token_file));
+  setup.tokens = TRY(read_tokens(settings.token_file));
   setup.names = {.hosts = settings.hosts, .origins = settings.origins};
   setup.skills_dir = settings.skills_dir;
   TRY(set_permissions(setup, asked));
@@ -172,11 +176,11 @@ void say(const std::string& what) {
 
 Result<int> run_serve(const Arguments& arguments) {
   const Asked asked = TRY(parse(arguments));
-  server::Setup setup = TRY(setup_of(asked));
+  server::Setup setup = TRY(setup_of(asked, server::Tokens::read_or_make));
   for (const std::string& notice : notices(asked.flags, setup.loaded, setup.caller))
     print_warning(notice);
   server::ServeOptions options;
-  options.reload = [asked] { return setup_of(asked); };
+  options.reload = [asked] { return setup_of(asked, server::Tokens::read); };
   options.say = say;
   const char* notify_socket = std::getenv("NOTIFY_SOCKET");
   if (notify_socket != nullptr) options.notify_socket = notify_socket;

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/printable.h"
 #include "policy/keys.h"
+#include "server/front_matter.h"
 #include "tools/tool_table.h"
 
 namespace belljar::server {
@@ -17,7 +18,6 @@ constexpr std::string_view kOurKeys[] = {"name", "description", "permission"};
 constexpr std::size_t kMaxFile = std::size_t{1} << 20;
 constexpr std::size_t kMaxFrontMatter = std::size_t{64} << 10;
 constexpr std::size_t kMaxAgents = 1000;
-constexpr std::ptrdiff_t kMaxBrackets = 200;  // the reader goes down one call for each
 
 // What other programs call our tools.
 std::string our_name(const std::string& tool) {
@@ -28,27 +28,6 @@ std::string our_name(const std::string& tool) {
 bool is_ours(std::string_view tool) {
   const auto is_named = [&](const tools::Tool& one) { return one.name == tool; };
   return std::ranges::any_of(tools::all_tools(), is_named);
-}
-
-Result<std::string> front_matter(std::string_view text) {
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
-  auto line_end = [](std::string_view of, std::size_t from) {
-    return std::min(of.find('\n', from), of.size());
-  };
-  auto is_rule = [](std::string_view line) {
-    while (line.ends_with('\r') || line.ends_with(' ')) line.remove_suffix(1);
-    return line == "---";
-  };
-  std::size_t end = line_end(text, 0);
-  if (!is_rule(text.substr(0, end))) return fail("it does not begin with front matter (---)");
-  const std::size_t begin = std::min(end + 1, text.size());
-  for (std::size_t at = begin; at < text.size(); at = end + 1) {
-    end = line_end(text, at);
-    if (!is_rule(text.substr(at, end - at))) continue;
-    if (at - begin > kMaxFrontMatter) return fail("its front matter is larger than 64 KiB");
-    return std::string(text.substr(begin, at - begin));
-  }
-  return fail("its front matter has no end (---)");
 }
 
 class Reader {
@@ -150,9 +129,7 @@ class Reader {
 }  // namespace
 
 Result<Agent> parse_agent(std::string_view text, std::string name) {
-  const std::string yaml = TRY(front_matter(text));
-  if (std::ranges::count_if(yaml, [](char c) { return c == '[' || c == '{'; }) > kMaxBrackets)
-    return fail("its front matter has too many brackets");
+  const std::string yaml = TRY(front_matter(text, kMaxFrontMatter));
   try {
     return Reader(std::move(name)).read(YAML::Load(yaml));
   } catch (const YAML::Exception& error) {

@@ -78,7 +78,7 @@ Result<std::shared_ptr<App>> App::make(Loop& loop, Setup setup) {
                           return self->setup_.tokens.may(name, Right::approve);
                         },
                     .facts = app->facts_}));
-  app->mcp_ = std::make_unique<McpHttp>(*app->mcp_service_);
+  app->mcp_ = std::make_unique<McpHttp>(*app->mcp_service_, loaded.session.idle);
   App* self = app.get();  // which has the approvals
   app->dispatcher_->approvals().subscribe(
       [self](const ApprovalEvent& event) { self->tell_approval(event); });
@@ -324,7 +324,8 @@ Gauges App::gauges() const {
           .requests = requests_->total,
           .sessions = engine_->count(),
           .event_listeners = events_.listeners(),
-          .refused_connections = http_ != nullptr ? http_->refused_connections() : 0};
+          .refused_connections = http_ != nullptr ? http_->refused_connections() : 0,
+          .audit_lost = dispatcher_->audit().lost()};
 }
 
 // ---- its life -----------------------------------------------------------------

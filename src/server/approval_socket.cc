@@ -1,10 +1,8 @@
 #include "server/approval_socket.h"
 
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/json.hpp>
@@ -16,9 +14,13 @@ namespace belljar::server {
 namespace {
 
 namespace json = boost::json;
+using Local = asio::local::stream_protocol;
 
 constexpr std::size_t kMaxLine = std::size_t{64} << 10;
-constexpr std::size_t kMaxOutbox = std::size_t{16} << 20;  // of one who watches and does not read
+// Of one who watches and does not read, while a person thinks: as much as may be in one line of
+// what `belljar approvals` reads.
+constexpr std::size_t kMaxOutbox = std::size_t{64} << 20;
+constexpr std::chrono::milliseconds kAcceptPause{100};  // when there are no descriptors left
 
 json::object event_json(const ApprovalEvent& event) {
   json::object object = event.approval.to_json();
@@ -147,43 +149,39 @@ class ApprovalSocket::Client : public std::enable_shared_from_this<Client> {
 };
 
 Result<std::unique_ptr<ApprovalSocket>> ApprovalSocket::listen(Loop& loop, Approvals& approvals,
-                                                               std::string path) {
-  sockaddr_un address{};
-  if (path.size() >= sizeof address.sun_path) return fail("the path " + path + " is too long");
-  std::unique_ptr<ApprovalSocket> made(new ApprovalSocket(std::move(path)));
-  (void)::unlink(made->path_.c_str());  // of a process that had our number and was killed
-  boost::system::error_code error;
-  made->listening_ = std::make_shared<Local::acceptor>(loop);
-  Local::acceptor& acceptor = *made->listening_;
-  (void)acceptor.open(Local(), error);
-  const mode_t before = ::umask(0177);
-  if (!error) (void)acceptor.bind(Local::endpoint(made->path_), error);
-  ::umask(before);
-  if (!error) (void)acceptor.listen(16, error);
-  if (error) return fail("listen on " + made->path_, error.value());
+                                                               const std::string& path) {
+  Fd listener = TRY(open_listener({.path = path, .endpoint = {}}));
+  auto listening = std::make_shared<Stream>(loop, listener.release());
+  std::unique_ptr<ApprovalSocket> made(new ApprovalSocket(SocketFile(path), std::move(listening)));
   begin(loop, accept(made->listening_, loop, approvals, made->end_));
   return made;
 }
 
 ApprovalSocket::~ApprovalSocket() {
-  (void)::unlink(path_.c_str());
   boost::system::error_code ignored;
-  if (listening_ != nullptr) (void)listening_->close(ignored);
+  (void)listening_->close(ignored);
   end_->ask();
 }
 
-Async<void> ApprovalSocket::accept(std::shared_ptr<Local::acceptor> acceptor, Loop& loop,
+// accept4 and not the library's accept, whose sockets a guest would inherit.
+Async<void> ApprovalSocket::accept(std::shared_ptr<Stream> listener, Loop& loop,
                                    Approvals& approvals, std::shared_ptr<Cancel> end) {
+  asio::steady_timer pause(loop);
   while (!end->asked()) {
-    auto [error, socket] = co_await acceptor->async_accept(kAwait);
-    if (end->asked() || error == asio::error::operation_aborted) co_return;
-    if (error) {
-      // No descriptor is left; one may be later.
-      asio::steady_timer pause(loop, std::chrono::milliseconds(100));
+    const bool ready = co_await readable(*listener);
+    if (!ready || end->asked()) co_return;
+    Fd fd(::accept4(listener->native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd) {  // perhaps no descriptor is left; one may be later
+      pause.expires_after(kAcceptPause);
       co_await pause.async_wait(kAwait);
       continue;
     }
-    if (!is_outside(socket.native_handle())) continue;
+    if (!is_outside(fd.get())) continue;
+    Local::socket socket(loop);
+    boost::system::error_code error;
+    (void)socket.assign(Local(), fd.get(), error);
+    if (error) continue;
+    (void)fd.release();  // the socket owns it now
     const auto client = std::make_shared<Client>(loop, std::move(socket), approvals, end);
     begin(loop, Client::run(client, loop));
   }

@@ -8,11 +8,11 @@
 //    "scope":…,"pattern":…,"message":…}
 #pragma once
 
-#include <boost/asio/local/stream_protocol.hpp>
 #include <memory>
 #include <string>
 
 #include "server/approvals.h"
+#include "server/listeners.h"
 
 namespace belljar::server {
 
@@ -20,24 +20,24 @@ class ApprovalSocket {
  public:
   // The socket is removed with this object.
   static Result<std::unique_ptr<ApprovalSocket>> listen(Loop& loop, Approvals& approvals,
-                                                        std::string path);
+                                                        const std::string& path);
   ApprovalSocket(const ApprovalSocket&) = delete;
   ApprovalSocket& operator=(const ApprovalSocket&) = delete;
   ~ApprovalSocket();
 
  private:
-  using Local = asio::local::stream_protocol;
   class Client;
-  explicit ApprovalSocket(std::string path) : path_(std::move(path)) {}
-  static Async<void> accept(std::shared_ptr<Local::acceptor> acceptor, Loop& loop,
-                            Approvals& approvals, std::shared_ptr<Cancel> end);
+  ApprovalSocket(SocketFile file, std::shared_ptr<Stream> listening)
+      : file_(std::move(file)), listening_(std::move(listening)) {}
+  static Async<void> accept(std::shared_ptr<Stream> listener, Loop& loop, Approvals& approvals,
+                            std::shared_ptr<Cancel> end);
 
-  std::string path_;
-  std::shared_ptr<Local::acceptor> listening_;
+  SocketFile file_;
+  std::shared_ptr<Stream> listening_;
   std::shared_ptr<Cancel> end_ = std::make_shared<Cancel>();
 };
 
-// What a decision says on the wire, for REST too. Error: it makes no sense.
+// What a decision says on the wire. Error: it makes no sense.
 Result<Decision> parse_decision(const boost::json::object& object, std::string by);
 
 }  // namespace belljar::server

@@ -222,22 +222,26 @@ Result<Audit> Audit::open(AuditSettings settings, Mask mask) {
 }
 
 Audit::Trail& Audit::trail_of(const std::string& principal) {
-  const auto [at, is_new] = trails_.try_emplace(principal);
-  if (is_new) at->second.path = path_for(settings_.file, principal);
-  return at->second;
+  std::string path = path_for(settings_.file, principal);
+  Trail& trail = trails_[path];
+  trail.path = std::move(path);
+  return trail;
 }
 
 Status Audit::reopen(Trail& trail) {
   trail.file = Fd();
   // Not through a symlink that somebody left there, and no FIFO that would hold us.
   Fd file(::open(trail.path.c_str(),
-                 O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+                 O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
   if (!file) return fail("open " + trail.path, errno);
   struct stat about{};
   if (::fstat(file.get(), &about) < 0 || !S_ISREG(about.st_mode))
     return fail(trail.path + " is no regular file");
+  char last = '\n';
+  if (about.st_size > 0) (void)::pread(file.get(), &last, 1, about.st_size - 1);  // or it is whole
   trail.file = std::move(file);
   trail.size = static_cast<std::uint64_t>(about.st_size);
+  trail.is_torn = last != '\n';
   return {};
 }
 
@@ -261,19 +265,23 @@ void Audit::write(json::object event) {
   Trail& trail = trail_of(named ? std::string(principal->get_string()) : std::string());
   json::object whole{{"time", now()}};
   for (auto& member : event) whole[member.key()] = std::move(member.value());
-  const std::string line = json::serialize(whole) + "\n";
+  std::string line = json::serialize(whole) + "\n";
   if (!trail.file) (void)reopen(trail);  // then it is lost
   if (trail.size > 0 && trail.size + line.size() > settings_.max_bytes) {
     rotate(trail);
     (void)reopen(trail);
   }
+  if (trail.is_torn) line.insert(line.begin(), '\n');
   const bool written = trail.file && retry([&] {
                                        return ::write(trail.file.get(), line.data(), line.size());
                                      }) == static_cast<ssize_t>(line.size());
-  if (written)
+  trail.is_torn = false;
+  if (written) {
     trail.size += line.size();
-  else
-    ++lost_;
+    return;
+  }
+  ++lost_;
+  trail.file = Fd();  // whoever opens it again sees what there is of the line
 }
 
 }  // namespace belljar::server

@@ -56,6 +56,7 @@ class Audit {
     std::string path;
     Fd file;
     std::uint64_t size = 0;
+    bool is_torn = false;  // it ends amid a line: the disk was full, or who wrote it was killed
   };
   static Status reopen(Trail& trail);
   void rotate(Trail& trail) const;
@@ -63,7 +64,7 @@ class Audit {
 
   AuditSettings settings_;
   Mask mask_;
-  std::map<std::string, Trail> trails_;  // by principal, which the operator has named
+  std::map<std::string, Trail> trails_;  // by path: some principals share one
   std::uint64_t lost_ = 0;
 };
 

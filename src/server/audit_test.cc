@@ -2,10 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <csignal>
 #include <filesystem>
 #include <set>
+#include <sstream>
 
 #include "base/file.h"
 #include "support/folder.h"
@@ -131,6 +134,64 @@ TEST(Audit, one_principal_pushes_only_its_own_lines_out) {
   EXPECT_TRUE(std::filesystem::exists(folder.path() + "/audit.bob.jsonl.2"));
   EXPECT_FALSE(std::filesystem::exists(folder.path() + "/audit.ann.jsonl.1"));
   EXPECT_EQ(audit->lost(), 0U);
+}
+
+std::vector<std::string> lines_of(const std::string& file) {
+  std::istringstream text(read_text(file).value_or(""));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Audit, principals_of_one_file_rotate_it_together) {
+  const belljar::testing::Folder folder;
+  const std::string file = folder.path() + "/audit.jsonl";
+  Result<Audit> audit = Audit::open({.file = file, .max_bytes = 300, .keep = 4}, Mask());
+  ASSERT_TRUE(audit);
+  for (int i = 0; i < 12; ++i) {
+    const char* who = i % 3 == 0 ? "" : i % 3 == 1 ? "uid:0" : "uid:1000";
+    audit->write({{"event", "call"}, {"principal", who}, {"number", i}});
+  }
+  std::vector<std::int64_t> numbers;
+  for (const char* older : {".4", ".3", ".2", ".1", ""})
+    for (const std::string& line : lines_of(file + older))
+      numbers.push_back(json::parse(line).at("number").as_int64());
+  EXPECT_THAT(numbers, ::testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
+}
+
+TEST(Audit, a_line_that_did_not_fit_spoils_no_other) {
+  const belljar::testing::Folder folder;
+  const std::string file = folder.path() + "/audit.jsonl";
+  Result<Audit> audit = Audit::open({.file = file}, Mask());
+  ASSERT_TRUE(audit);
+  audit->write({{"event", "first"}});
+  // As on a disk with room for a few bytes more.
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit little = before;
+  little.rlim_cur = read_text(file)->size() + 20;
+  auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &little), 0);
+  audit->write({{"event", "second"}});
+  audit->write({{"event", "third"}});
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  (void)std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(audit->lost(), 2U);
+  audit->write({{"event", "fourth"}});
+  EXPECT_EQ(audit->lost(), 2U);
+  std::vector<std::string> lines = lines_of(file);
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_THAT(lines[0], HasSubstr("first"));
+  EXPECT_EQ(lines[1].size(), 20U);
+  EXPECT_EQ(json::parse(lines[2]).at("event").as_string(), "fourth");
+  // And so after who wrote it was killed amid a line.
+  std::filesystem::resize_file(file, lines[0].size() + 1 + lines[1].size());
+  audit = Audit::open({.file = file}, Mask());
+  ASSERT_TRUE(audit);
+  audit->write({{"event", "fifth"}});
+  lines = lines_of(file);
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(json::parse(lines[2]).at("event").as_string(), "fifth");
 }
 
 TEST(Audit, a_principals_name_is_no_path) {

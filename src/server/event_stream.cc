@@ -66,7 +66,8 @@ void EventStream::finish() {
 }
 
 void EventStream::abandon() {
-  const bool early = !ended();
+  const bool was_dropped = overflow_ == Overflow::ends_stream && lost_ > 0;
+  const bool early = !ended() || was_dropped;
   abandoned_ = true;
   queue_.clear();
   queued_ = 0;

@@ -44,9 +44,8 @@ class EventStream {
   Async<std::optional<std::string>> next();
   // The reader has gone.
   void abandon();
-  // Hears, once, of a reader that went before the end.
+  // Hears, once, of a reader that went before the end, or was too slow for it.
   void on_abandon(std::function<void()> listener) { on_abandon_ = std::move(listener); }
-  bool abandoned() const { return abandoned_; }
 
  private:
   void queue(std::string text);

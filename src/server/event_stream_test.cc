@@ -49,6 +49,22 @@ TEST(EventStream, a_slow_reader_of_events_is_dropped) {
   EXPECT_TRUE(next(loop, stream)->starts_with("event: dropped\n"));
 }
 
+TEST(EventStream, who_was_dropped_has_gone_and_who_heard_the_end_has_not) {
+  Loop loop;
+  for (const int events : {1, 10}) {
+    EventStream stream(loop, EventStream::Overflow::ends_stream);
+    int told = 0;
+    stream.on_abandon([&] { ++told; });
+    for (int i = 0; i < events; ++i) stream.send_text(std::string(1 << 20, 'x'));
+    const bool is_dropped = stream.ended();
+    EXPECT_EQ(is_dropped, events == 10);
+    stream.finish();
+    stream.abandon();
+    stream.abandon();
+    EXPECT_EQ(told, is_dropped ? 1 : 0);
+  }
+}
+
 TEST(Utf8Pieces, a_character_that_is_cut_waits_for_its_rest) {
   Utf8Pieces pieces;
   EXPECT_EQ(pieces.take("a\xc3"), "a");

@@ -11,6 +11,7 @@ constexpr std::array<std::string_view, 8> kLevels = {"debug", "info",     "notic
 
 // A client that asks and never waits must not make us keep everything.
 constexpr std::size_t kMaxOpen = 1000;
+constexpr std::size_t kMaxCapabilities = 64 << 10;  // kept with the connection, as text
 
 json::array versions() { return {kMcpVersions[0], kMcpVersions[1], kMcpVersions[2]}; }
 
@@ -111,11 +112,14 @@ McpResult McpConnection::initialize(const json::object& params) {
   if (version_) return mcp_fail(mcp_code::invalid_request, "the connection is initialized");
   const json::string* asked = string_at(params, "protocolVersion");
   if (asked == nullptr) return mcp_fail(mcp_code::invalid_params, "protocolVersion is missing");
+  const json::object* client = object_at(params, "capabilities");
+  if (client != nullptr && json::serialize(*client).size() > kMaxCapabilities)
+    return mcp_fail(mcp_code::invalid_params, "capabilities is too long");
   const bool spoken =
       *asked != kStatelessVersion &&
       std::ranges::find(kMcpVersions, std::string_view(*asked)) != std::end(kMcpVersions);
   version_ = spoken ? std::string(*asked) : std::string(kLatestStateful);
-  if (const json::object* client = object_at(params, "capabilities")) client_ = *client;
+  if (client != nullptr) client_ = *client;
   json::object capabilities = facts_.capabilities;
   capabilities["logging"] = json::object();
   return json::object{{"protocolVersion", *version_},
@@ -137,6 +141,7 @@ std::vector<McpConnection::Step> McpConnection::take(const McpNotice& notice) {
   if (id == nullptr) return {};
   const std::string key = key_of(*id);
   if (open_.erase(key) == 0) return {};  // it was answered meanwhile
+  forget_questions(key);
   return {Stop{.key = key}};
 }
 
@@ -144,6 +149,11 @@ std::vector<McpConnection::Step> McpConnection::take(McpResponse response) {
   const json::string* id = response.id.if_string();
   if (id == nullptr || questions_.erase(std::string(*id)) == 0) return {};  // none of ours
   return {Heard{.question = std::string(*id), .result = std::move(response.result)}};
+}
+
+// What the client answers to them no longer matters.
+void McpConnection::forget_questions(const std::string& about) {
+  std::erase_if(questions_, [&](const auto& question) { return question.second == about; });
 }
 
 // ---- what we say --------------------------------------------------------------
@@ -157,7 +167,7 @@ std::optional<McpConnection::Send> McpConnection::finish(const std::string& key,
               .last = true,
               .error = result ? 0 : result.error().code};
   open_.erase(found);
-  std::erase_if(questions_, [&](const auto& question) { return question.second == key; });
+  forget_questions(key);
   return answer;
 }
 

@@ -93,8 +93,6 @@ class McpConnection {
   // What belongs to no request; nullopt: nobody has introduced himself yet.
   std::optional<Send> notify(std::string_view method, json::object params) const;
 
-  bool initialized() const { return version_.has_value(); }
-  const std::optional<std::string>& version() const { return version_; }
   // Every request is one of the stateless era, whatever it says of itself.
   void require_stateless() { only_stateless_ = true; }
   bool requires_stateless() const { return only_stateless_; }
@@ -111,6 +109,7 @@ class McpConnection {
   std::vector<Step> take(McpResponse response);
   McpResult initialize(const json::object& params);
   McpResult set_level(const json::object& params);
+  void forget_questions(const std::string& about);
   std::expected<McpContext, McpError> context_of(const McpRequest& request) const;
 
   McpFacts facts_;

@@ -100,6 +100,44 @@ TEST(McpConnection, a_cancelled_request_is_stopped_and_not_answered) {
   EXPECT_TRUE(connection.receive(cancel).empty());
 }
 
+TEST(McpConnection, a_question_about_what_was_cancelled_is_forgotten) {
+  McpConnection connection = initialized();
+  const std::string call = R"({"jsonrpc":"2.0","id":5,"method":"tools/call","params":{}})";
+  for (const bool is_cancelled : {false, true}) {
+    const Begin begin = only<Begin>(connection.receive(call));
+    const std::string id = connection.ask(begin.key, "elicitation/create", {}).first;
+    if (is_cancelled)
+      (void)connection.receive(
+          R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}})");
+    const std::string reply = R"({"jsonrpc":"2.0","id":")" + id + R"(","result":{}})";
+    EXPECT_EQ(connection.receive(reply).empty(), is_cancelled);
+    (void)connection.finish(begin.key, json::object());
+  }
+}
+
+TEST(McpConnection, what_a_client_says_of_itself_has_a_length) {
+  for (const std::size_t size : {std::size_t{60} << 10, std::size_t{64} << 10}) {
+    McpConnection connection(facts());
+    const Send said = only<Send>(connection.receive(
+        R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25",)"
+        R"("capabilities":{"x":")" +
+        std::string(size, 'x') + R"("}}})"));
+    const bool fits = size < std::size_t{64} << 10;
+    EXPECT_EQ(said.error, fits ? 0 : mcp_code::invalid_params);
+    // What was refused has begun nothing.
+    EXPECT_EQ(connection.notify("n", {}).has_value(), fits);
+  }
+}
+
+TEST(McpConnection, an_id_has_a_length) {
+  McpConnection connection = initialized();
+  const auto ping = [](std::size_t size) {
+    return R"({"jsonrpc":"2.0","id":")" + std::string(size, 'x') + R"(","method":"ping"})";
+  };
+  EXPECT_EQ(only<Send>(connection.receive(ping(1024))).error, 0);
+  EXPECT_EQ(code_of(only<Send>(connection.receive(ping(1025)))), mcp_code::invalid_request);
+}
+
 TEST(McpConnection, ids_of_text_and_number_are_not_confused) {
   McpConnection connection = initialized();
   const Begin number =

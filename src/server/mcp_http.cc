@@ -161,7 +161,7 @@ void McpHttp::begin_session(McpHttpRequest& request, McpMessage message, McpHttp
     return;
   }
   const auto session =
-      std::make_shared<McpHttpSession>(service_, random_hex(16), request.principal,
+      std::make_shared<McpHttpSession>(service_, random_hex(16), request.principal, idle_,
                                        [this, who = request.principal] { forget_old(who); });
   sessions_[session->id()] = session;
   session->post(std::move(message), std::move(answer), std::move(request.place));

@@ -24,7 +24,8 @@ inline constexpr std::size_t kMaxOldBytes = std::size_t{32} << 20;
 
 class McpHttp {
  public:
-  explicit McpHttp(McpService& service) : service_(service) {}
+  // `idle`: after which a session that nobody uses or listens to ends.
+  McpHttp(McpService& service, std::chrono::milliseconds idle) : service_(service), idle_(idle) {}
   McpHttp(const McpHttp&) = delete;
   McpHttp& operator=(const McpHttp&) = delete;
   ~McpHttp();
@@ -48,6 +49,7 @@ class McpHttp {
   bool make_room(const std::string& principal);
 
   McpService& service_;
+  std::chrono::milliseconds idle_;
   std::map<std::string, std::shared_ptr<McpHttpSession>> sessions_;
   std::map<Once*, std::shared_ptr<Once>> once_;
 };

@@ -5,7 +5,6 @@
 namespace belljar::server {
 namespace {
 
-constexpr std::chrono::hours kIdle{1};
 constexpr std::size_t kMaxOldStreams = 32;  // that have ended
 constexpr std::size_t kMaxHearings = 256;
 constexpr std::size_t kMaxGeneralBytes = std::size_t{1} << 20;  // of what belongs to no request
@@ -13,12 +12,13 @@ constexpr std::size_t kMaxGeneralBytes = std::size_t{1} << 20;  // of what belon
 }  // namespace
 
 McpHttpSession::McpHttpSession(McpService& service, std::string id, std::string principal,
-                               OnOld on_old)
+                               std::chrono::milliseconds idle, OnOld on_old)
     : id_(std::move(id)),
+      idle_(idle),
       on_old_(std::move(on_old)),
       general_(std::make_shared<McpHttpStream>("g", kMaxGeneralBytes)) {
   peer_ = McpPeer::make(service, std::move(principal),
-                        [this](McpConnection::Send message) { send(message); });
+                        [this](const McpConnection::Send& message) { send(message); });
 }
 
 McpHttpSession::~McpHttpSession() {
@@ -66,8 +66,6 @@ void McpHttpSession::get(McpHttpAnswer answer, const std::string* last_event) {
   stream->resume(std::move(answer), std::stoul(digits), headers());
 }
 
-bool McpHttpSession::idle() const { return !peer_->busy() && Clock::now() - used_ > kIdle; }
-
 Clock::duration McpHttpSession::unused_for() const {
   if (peer_->busy() || general_->heard()) return {};
   return Clock::now() - used_;
@@ -82,12 +80,17 @@ void McpHttpSession::attach(const Stream& stream, McpHttpAnswer answer) {
 void McpHttpSession::hear(const Stream& stream, const std::shared_ptr<Cancel>& gone) {
   std::erase_if(hearings_, [](const auto& entry) { return entry.first->asked(); });
   if (gone == nullptr) return;
-  hearings_.emplace_back(gone, std::make_unique<Cancel::Hearing>(
-                                   gone, [stream, raw = gone.get()] { stream->lost(raw); }));
+  // Who keeps the connection keeps this too, and the stream may have been forgotten long since.
+  const auto leave = [this, weak = std::weak_ptr(stream), raw = gone.get()] {
+    used_ = Clock::now();  // and somebody listened until now
+    if (const Stream one = weak.lock()) one->lost(raw);
+  };
+  hearings_.emplace_back(gone, std::make_unique<Cancel::Hearing>(gone, leave));
   if (hearings_.size() > kMaxHearings) hearings_.pop_front();
 }
 
 void McpHttpSession::send(const McpConnection::Send& message) {
+  if (message.last) used_ = Clock::now();
   const auto found = streams_.find(message.about);
   if (message.text.empty() && found == streams_.end()) return;
   const Stream stream = found != streams_.end() ? found->second : general_;

@@ -17,7 +17,8 @@ class McpHttpSession {
  public:
   // Told when one of its streams has ended: what is kept of it has grown old.
   using OnOld = std::function<void()>;
-  McpHttpSession(McpService& service, std::string id, std::string principal, OnOld on_old);
+  McpHttpSession(McpService& service, std::string id, std::string principal,
+                 std::chrono::milliseconds idle, OnOld on_old);
   McpHttpSession(const McpHttpSession&) = delete;
   McpHttpSession& operator=(const McpHttpSession&) = delete;
   ~McpHttpSession();
@@ -29,7 +30,7 @@ class McpHttpSession {
   const std::string& principal() const { return peer_->principal(); }
   // Streams that have ended and are kept for who comes back.
   std::vector<std::shared_ptr<McpHttpStream>> old_streams() const;
-  bool idle() const;
+  bool idle() const { return unused_for() > idle_; }
   // Nothing while something runs or somebody listens.
   Clock::duration unused_for() const;
 
@@ -44,6 +45,7 @@ class McpHttpSession {
   void forget_old();
 
   std::string id_;
+  std::chrono::milliseconds idle_;
   OnOld on_old_;
   Stream general_;
   std::map<std::string, Stream> streams_;  // by request

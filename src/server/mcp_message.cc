@@ -6,13 +6,15 @@ namespace belljar::server {
 namespace {
 
 constexpr std::size_t kMaxDepth = 64;
+constexpr std::size_t kMaxId = 1024;  // a name under which what was answered is kept for a while
 
 McpUnreadable unreadable(const json::value& id, int code, std::string message) {
   return {.id = id, .error = {.code = code, .message = std::move(message), .data = {}}};
 }
 
 bool is_id(const json::value& value) {
-  return value.is_string() || value.is_int64() || value.is_uint64();
+  if (const json::string* text = value.if_string()) return text->size() <= kMaxId;
+  return value.is_int64() || value.is_uint64();
 }
 
 McpResult result_of(const json::object& message) {
@@ -80,7 +82,7 @@ std::expected<McpMessage, McpUnreadable> read_message(std::string_view text) {
   }
   if (given_id == nullptr)
     return McpNotice{.method = std::string(*method), .params = std::move(params)};
-  if (id.is_null()) return wrong("an id is a string or a whole number");
+  if (id.is_null()) return wrong("an id is a whole number, or a string of at most 1024 bytes");
   return McpRequest{.id = id, .method = std::string(*method), .params = std::move(params)};
 }
 

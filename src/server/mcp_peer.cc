@@ -106,6 +106,7 @@ Async<void> McpPeer::work(std::shared_ptr<McpPeer> self, McpConnection::Begin as
   // Cancelled, its id may be in use again.
   if (mine != self->running_.end() && mine->second == cancel) self->running_.erase(mine);
   if (!cancel->asked()) self->send(self->connection_.finish(key, result));
+  cancel->ask();  // whoever still waits for the client on its behalf
 }
 
 }  // namespace belljar::server

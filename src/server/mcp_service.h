@@ -124,7 +124,6 @@ class McpPeer : public std::enable_shared_from_this<McpPeer> {
   bool busy() const { return !running_.empty(); }
 
   const std::string& principal() const { return principal_; }
-  const McpConnection& connection() const { return connection_; }
   McpService& service() { return *service_; }
   std::string session;  // of its own; made by the first call
   std::set<std::string> subscribed;

@@ -68,6 +68,8 @@ std::string Metrics::render(const Gauges& gauges) const {
   single("belljar_event_listeners", "gauge", "Readers of /v1/events.", gauges.event_listeners);
   single("belljar_connections_refused_total", "counter", "Connections without a place.",
          gauges.refused_connections);
+  single("belljar_audit_lost_total", "counter", "Lines of the audit that could not be written.",
+         gauges.audit_lost);
   describe(text, "belljar_requests_total", "counter", "Requests answered.");
   for (const auto& [key, count] : requests_)
     text += "belljar_requests_total{" + label("route", key.first) + "," +

@@ -18,6 +18,7 @@ struct Gauges {
   std::size_t sessions = 0;
   std::size_t event_listeners = 0;
   std::uint64_t refused_connections = 0;
+  std::uint64_t audit_lost = 0;
 };
 
 class Metrics {

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/utf8.h"
+#include "server/front_matter.h"
 
 namespace belljar::server {
 namespace {
@@ -66,25 +67,16 @@ std::string common_folder(const std::vector<SkillFile>& files) {
   return all ? top : std::string();
 }
 
-Result<std::string> front_matter(std::string_view text) {
-  constexpr std::string_view kFence = "---\n";
-  std::string plain(text.substr(0, kMaxFrontMatter));
-  std::erase(plain, '\r');
-  if (!plain.starts_with(kFence)) return fail("SKILL.md does not begin with front matter: ---");
-  const std::size_t end = plain.find("\n---", kFence.size() - 1);
-  if (end == plain.npos) return fail("the front matter of SKILL.md has no end: ---");
-  return plain.substr(kFence.size(), end + 1 - kFence.size());
-}
-
 std::string text_at(const YAML::Node& node, const char* name) {
   const YAML::Node value = node[name];
   return value && value.IsScalar() ? value.as<std::string>() : std::string();
 }
 
 Status read_front_matter(std::string_view text, SkillFiles& skill) {
-  const std::string yaml = TRY(front_matter(text));
+  const Result<std::string> yaml = front_matter(text, kMaxFrontMatter);
+  if (!yaml) return fail("SKILL.md: " + yaml.error().what);
   try {
-    const YAML::Node node = YAML::Load(yaml);
+    const YAML::Node node = YAML::Load(*yaml);
     if (!node.IsMap()) return fail("the front matter of SKILL.md is no mapping");
     skill.name = text_at(node, "name");
     skill.description = text_at(node, "description");

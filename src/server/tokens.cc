@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/sha256.h"
+#include "server/secret.h"
 
 namespace belljar::server {
 namespace {
@@ -18,15 +19,6 @@ namespace {
 constexpr std::size_t kMaxFile = 1 << 20;
 constexpr std::array kRights = {Right::dispatch, Right::read, Right::run, Right::approve,
                                 Right::admin};
-
-// All of it is looked at, wherever the first difference is.
-bool same(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned different = 0;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    different |= static_cast<unsigned>(static_cast<unsigned char>(a[i] ^ b[i]));
-  return different == 0;
-}
 
 std::optional<Right> find_right(std::string_view text) {
   for (Right right : kRights)
@@ -53,6 +45,22 @@ Status check_mode(const std::string& path) {
   if ((found.st_mode & 077U) != 0)
     return fail("others can read the tokens in " + path, 0,
                 "chmod 600 " + path + ", and make new tokens if it was so for long");
+  return {};
+}
+
+// It has all of its text before it has its name: of two servers that start at once, one makes it
+// and both read the same.
+Status make_file(const std::string& path, std::string_view text) {
+  constexpr const char* kHint = "make its folder first, or name another with --token-file";
+  const std::string fresh = path + "." + random_hex(8);
+  const Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file) return fail("make " + path, errno, kHint);
+  const bool written =
+      ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  const bool made = written && (::link(fresh.c_str(), path.c_str()) == 0 || errno == EEXIST);
+  const int err = errno;
+  (void)::unlink(fresh.c_str());  // it has its own name now, or is none
+  if (!made) return fail("make " + path, err, kHint);
   return {};
 }
 
@@ -123,8 +131,8 @@ Result<Tokens> Tokens::parse(std::string_view text, std::string_view file) {
   }
   if (tokens.entries_.empty())
     return fail("there is no token in " + std::string(file), 0,
-                "remove the file, and one with a fresh token is made; or write a line NAME "
-                "SCOPE[,SCOPE] TOKEN");
+                "remove the file, and the next start makes one with a fresh token; or write a line "
+                "NAME SCOPE[,SCOPE] TOKEN");
   return tokens;
 }
 
@@ -141,15 +149,9 @@ Result<Tokens> Tokens::read(const std::string& path) {
 Result<Tokens> Tokens::read_or_make(const std::string& path) {
   struct stat found{};
   if (::stat(path.c_str(), &found) == 0) return read(path);
-  // O_EXCL: of two servers that start at once, one makes it and both read the same.
-  const std::string text = "default admin " + TRY(make_token()) + "\n";
-  const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!file && errno == EEXIST) return read(path);
-  if (!file)
-    return fail("make " + path, errno, "make its folder first, or name another with --token-file");
-  if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    return fail("write " + path, errno);
-  return parse(text, path);
+  const std::string token = TRY(make_token());
+  TRY(make_file(path, "default admin " + token + "\n"));
+  return read(path);
 }
 
 const Principal* Tokens::find(std::string_view token) const {
@@ -157,7 +159,7 @@ const Principal* Tokens::find(std::string_view token) const {
   const Principal* found = nullptr;
   for (const auto* list : {&entries_, &dispatch_})
     for (const Entry& entry : *list)
-      if (same(entry.hash, hash)) found = &entry.principal;
+      if (same_secret(entry.hash, hash)) found = &entry.principal;
   return found;
 }
 

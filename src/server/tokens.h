@@ -49,7 +49,6 @@ class Tokens {
   // One for a session's dispatch address, until the session goes. Returns it.
   Result<std::string> add_dispatch(const std::string& owner, const std::string& session);
   void remove_dispatch(const std::string& session);
-  std::size_t size() const { return entries_.size(); }
   // The tokens of another reading, with what was made here meanwhile. Returns who has lost
   // something by it: the names whose token is gone, is another, or may do less.
   std::set<std::string> replace(Tokens fresh);

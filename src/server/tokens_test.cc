@@ -1,8 +1,16 @@
 #include "server/tokens.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <array>
+#include <filesystem>
+#include <latch>
 #include <map>
+#include <optional>
+#include <thread>
+
+#include "base/file.h"
 
 namespace belljar::server {
 namespace {
@@ -66,6 +74,42 @@ TEST(Tokens, who_has_lost_something_is_known) {
             (std::set<std::string>{"gone", "other", "less"}));
   for (const auto& [owner, address] : addresses)
     EXPECT_EQ(tokens->find(address) != nullptr, owner == "same" || owner == "uid:1") << owner;
+}
+
+std::set<std::string> names_in(const std::filesystem::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    names.insert(entry.path().filename());
+  return names;
+}
+
+// Each finds either nothing or all of it, and what one has made the others have read.
+TEST(Tokens, servers_that_start_at_once_have_the_same_file) {
+  std::string folder = testing::TempDir() + "tokens.XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const std::string path = folder + "/tokens";
+  for (int round = 0; round < 200; ++round) {
+    constexpr int kServers = 4;
+    std::array<std::optional<Result<Tokens>>, kServers> tokens;
+    std::latch start(kServers);
+    {
+      std::vector<std::jthread> servers;
+      for (auto& mine : tokens)
+        servers.emplace_back([&] {
+          start.arrive_and_wait();
+          mine = Tokens::read_or_make(path);
+        });
+    }
+    const std::string line = *read_text(path);
+    const std::string token = line.substr(line.rfind(' ') + 1, line.size() - line.rfind(' ') - 2);
+    for (const auto& mine : tokens) {
+      ASSERT_TRUE(*mine) << mine->error().message();
+      ASSERT_NE((*mine)->find(token), nullptr) << round;
+    }
+    ASSERT_EQ(names_in(folder), std::set<std::string>{"tokens"});
+    ASSERT_EQ(::unlink(path.c_str()), 0);
+  }
+  ASSERT_EQ(::rmdir(folder.c_str()), 0);
 }
 
 TEST(Tokens, made_ones_differ) { EXPECT_NE(*make_token(), *make_token()); }

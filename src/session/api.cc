@@ -14,6 +14,10 @@ struct Engine::State {
   std::unique_ptr<session::Engine> engine;
   std::thread thread;
 
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
   // What `work` returns, from the engine's thread.
   template <class F>
   auto ask(F work) {

@@ -14,7 +14,7 @@ namespace belljar::tools {
 namespace {
 
 struct Found {
-  std::int64_t changed_ns;
+  std::int64_t changed_ns = 0;
   std::string inside;
   bool operator==(const Found&) const = default;
 };

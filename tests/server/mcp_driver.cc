@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   service.add(std::make_shared<Fixtures>(service));
   service.add(std::make_shared<McpOffer>(
       service, dispatcher, OfferSettings{.agent = {}, .where_to_go = "decide elsewhere"}));
-  McpHttp endpoint(service);
+  McpHttp endpoint(service, sessions.idle);
   begin(loop, serve_http(loop, endpoint));
   Stream input(loop, ::dup(0));
   auto watch = [](Stream& from, Loop& on) -> Async<void> {

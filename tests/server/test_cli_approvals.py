@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import socket
+import stat
 import subprocess
 import threading
 
@@ -157,6 +159,74 @@ def test_a_server_that_cannot_be_asked_is_named_and_the_others_are_shown(asking,
         assert call.wait().json["stdout"] == "hi\n"
         nothing = cli("list")
         assert nothing.returncode == 1 and "where it could be asked" in nothing.stdout, nothing
+
+
+def test_a_server_that_hangs_up_is_said_and_the_others_are_heard_on(asking, scene, cli):
+    with contextlib.closing(Fake(asking, scene, "hangs up")) as fake:
+        person = prompt(cli, scene, "y\n")
+        ann = asking.client("ann")
+        assert runs_unasked(ann, ann.session(), "echo hi"), "the control: he is still there, and said yes"
+        asking.signal(signal.SIGTERM)
+        assert asking.wait() == 0
+        _, errors = person.communicate(timeout=serving.PATIENCE)
+    assert person.returncode == 1, "none is left"
+    assert fake.path in errors and errors.count("it hung up") == 2, errors
+
+
+# ---------------------------------------------------------------- the socket
+
+
+def connect(server) -> socket.socket:
+    (path,) = (server.folder / "belljar").glob("approvals-*.sock")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    client = socket.socket(socket.AF_UNIX)
+    client.settimeout(serving.PATIENCE)
+    client.connect(str(path))
+    return client
+
+
+def test_much_that_waits_is_all_told_to_who_watches(asking):
+    """Of two tokens, each call with nearly as much as a person may be asked about."""
+    calls, code = 40, "#" * (250 << 10)
+
+    def ask(client, session):
+        client.post(f"/v1/sessions/{session}/python", code=code)
+
+    threads = []
+    for client in (asking.client("ann"), asking.client("bob")):
+        session = client.session()
+        threads += [threading.Thread(target=ask, args=(client, session)) for _ in range(calls)]
+    for thread in threads:
+        thread.start()
+    with connect(asking) as client, client.makefile("rwb") as lines:
+
+        def pending() -> int:
+            lines.write(b'{"op":"list"}\n')
+            lines.flush()
+            return len(json.loads(lines.readline())["pending"])
+
+        assert serving.wait_until(lambda: pending() == 2 * calls)
+        lines.write(b'{"op":"watch"}\n')
+        lines.flush()
+        told = [json.loads(lines.readline()) for _ in range(2 * calls)]
+    assert {one["event"] for one in told} == {"required"} and len({one["approval_id"] for one in told}) == 2 * calls
+    asking.signal(signal.SIGTERM)
+    for thread in threads:
+        thread.join(serving.PATIENCE)
+
+
+def test_no_program_inherits_a_socket_of_the_server(asking):
+    with connect(asking) as client:
+        client.sendall(b'{"op":"list"}\n')
+        assert client.recv(100) == b'{"pending":[]}\n', "the control: it was taken in"
+        place, flags = f"/proc/{asking.process.pid}", {}
+        for name in os.listdir(f"{place}/fd"):
+            with contextlib.suppress(FileNotFoundError):  # it was closed meanwhile
+                if os.readlink(f"{place}/fd/{name}").startswith("socket:"):
+                    with open(f"{place}/fdinfo/{name}") as about:
+                        flags[name] = int(about.read().split("flags:")[1].split()[0], 8)
+    assert len(flags) >= 4, flags  # two that it serves on, that of the approvals, and this one
+    assert all(one & os.O_CLOEXEC for one in flags.values()), flags
 
 
 # ---------------------------------------------------------------- scopes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import http.client
 import json
 import os
 import pathlib
@@ -301,3 +302,40 @@ def test_streams_that_have_ended_are_kept_up_to_a_sum(server, ann):
     assert sum(size for _, size in large) > 40 << 20, large
     assert comes_back(first) == 404, "it was the oldest"
     assert comes_back(large[-1][0]) == 200
+
+
+def test_streams_that_were_forgotten_cost_no_memory(server, ann):
+    """Also while their connection is kept: it is one for all of them."""
+    headers = {**BOTH, **begin(ann), "Authorization": f"Bearer {ann.token}"}
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=serving.PATIENCE)
+    connection.connect()
+    kept = connection.sock
+    numbers = iter(range(1, 1000))
+
+    def send(method: str, **params) -> int:
+        number = next(numbers)
+        params |= {"_meta": {"progressToken": number}}
+        body = json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        connection.request("POST", "/mcp", body, headers)
+        answer = connection.getresponse()
+        size = len(answer.read())
+        assert answer.status == 200 and connection.sock is kept, answer.status
+        return size
+
+    def round_of_streams() -> int:
+        """As much as is kept of them, and then as many as push them out."""
+        command = "printf 'x\\n'; head -c 1000000 /dev/zero | tr '\\0' '\\1'"
+        large = sum(send("tools/call", name="shell", arguments={"commands": [command]}) for _ in range(4))
+        for _ in range(29):
+            send("ping")
+        return large
+
+    def resident() -> int:
+        status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
+        return int(status.split("VmRSS:")[1].split()[0]) << 10
+
+    round_of_streams()
+    before = resident()
+    assert sum(round_of_streams() for _ in range(6)) > 160 << 20, "the control: so much could be left"
+    assert resident() < before + (50 << 20)
+    connection.close()

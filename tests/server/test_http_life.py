@@ -227,6 +227,18 @@ def test_a_broken_token_file_changes_nothing(server, ann):
     assert ann.get("/v1/sessions").status == 200
 
 
+def test_a_token_file_that_is_away_changes_nothing(server, ann):
+    """Whoever writes it anew may have removed it first."""
+    server.token_file.unlink()
+    server.signal(signal.SIGHUP)
+    assert serving.wait_until(lambda: "nothing is changed" in server.errors()), server.errors()
+    assert str(server.token_file) in server.errors().split("nothing is changed", 1)[1]
+    assert ann.get("/v1/sessions").status == 200 and not server.token_file.exists()
+    server.write_tokens({"new": ("run", "new-token-0123456789abcdef")})  # the control
+    server.signal(signal.SIGHUP)
+    assert serving.wait_until(lambda: ann.get("/v1/sessions").status == 401)
+
+
 def test_systemd_is_told(start, scene):
     path = str(scene.home) + "/notify"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:

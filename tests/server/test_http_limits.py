@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import signal
 import stat
 import threading
@@ -107,6 +108,15 @@ def test_a_token_has_so_many_sessions_of_the_protocol(server, ann, bob):
     assert message(ann, "tools/list", mine[1], 2).status == 200, "none had to go for it"
 
 
+def test_a_session_of_the_protocol_ends_when_nobody_uses_it_or_listens(start):
+    ann = start(session='idle = "1s"').client("ann")
+    heard, left = begin(ann), begin(ann)
+    with ann.stream("GET", "/mcp", headers=heard):
+        time.sleep(1.5)
+        assert message(ann, "tools/list", left, 2).status == 404
+    assert message(ann, "tools/list", heard, 2).status == 200
+
+
 def listen(client, **wanted) -> serving.Events:
     params = {"notifications": wanted, "_meta": STATELESS}
     headers = {**BOTH, "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "subscriptions/listen"}
@@ -132,6 +142,15 @@ def test_what_is_subscribed_to_has_a_length(server, ann):
     with pytest.raises(AssertionError, match="too long"):
         listen(ann, resourceSubscriptions=["session://x/files/" + "a" * 70_000])
     listen(ann, resourceSubscriptions=[fits]).connection.close()
+
+
+def test_what_a_client_says_of_itself_has_a_length(server, ann):
+    """It is kept as long as the session of the protocol."""
+    hello = {"protocolVersion": "2025-11-25", "clientInfo": {"name": "test", "version": "1"}}
+    for size, fits in ((60 << 10, True), (64 << 10, False)):
+        said = answer_in(message(ann, "initialize", capabilities={"experimental": {"x": {"y": "x" * size}}}, **hello))
+        assert ("result" in said) is fits, str(said)[:1000]
+        assert fits or (said["error"]["code"] == -32602 and "too long" in said["error"]["message"])
 
 
 def test_who_hangs_up_still_counts_while_his_call_runs(start):
@@ -264,6 +283,17 @@ def test_each_token_has_an_audit_trail_of_its_own(start, scene):
         assert {each["principal"] for each in lines_of(own)} == {name}
         assert [each["arguments"]["code"] for each in lines_of(own) if each["event"] == "call"] == [f"'by {name}'"]
     assert lines_of(file) == []
+
+
+def test_lines_that_the_audit_lost_are_counted(start, scene):
+    server = start(audit=str(scene.home / "trail.jsonl"))
+    bob, ann = server.client("bob"), server.client("ann")
+    bob.python(bob.session(), "1")
+    assert "\nbelljar_audit_lost_total 0\n" in ann.get("/metrics").body.decode(), "the control"
+    (scene.home / "trail.ann.jsonl").mkdir()  # where no line can be written
+    ann.python(ann.session(), "1")
+    found = re.search(r"^belljar_audit_lost_total (\d+)$", ann.get("/metrics").body.decode(), re.MULTILINE)
+    assert int(found[1]) > 0
 
 
 def test_a_call_that_never_ended_is_in_the_audit(start, scene):

@@ -166,7 +166,7 @@ def server_requests(client) -> int:
 
 
 def test_a_session_that_was_idle_comes_back_by_mcp_under_its_own_policy(start):
-    ann = start(session='idle = "300ms"\nreap_every = "100ms"').client("ann")
+    ann = start(session='idle = "1s"\nreap_every = "100ms"').client("ann")
     session = ann.session(policy={"network": "none"})
     ann.python(session, "x = 1")
     assert serving.wait_until(lambda: "belljar_sessions 0" in ann.get("/metrics").body.decode())

@@ -206,6 +206,25 @@ def test_two_signals_during_its_start_leave_nothing(scene):
         assert not leftovers(process.pid)
 
 
+def test_a_client_that_reads_no_more_leaves_nothing(scene):
+    environment = {**jars.Outside(scene).environment(), "XDG_RUNTIME_DIR": str(scene.home)}
+    process = subprocess.Popen(
+        scene.identity.command([os.environ["BELLJAR"], "mcp", "--audit=none"]), cwd=scene.home, env=environment,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode() + b"\n"
+    process.stdin.write(ping)
+    process.stdin.flush()
+    assert json.loads(process.stdout.readline())["result"] == {}
+    assert leftovers(process.pid) and list((scene.home / "belljar").glob("mcp-*.sock")), "the control"
+    process.stdout.close()
+    process.stdin.write(ping)
+    process.stdin.flush()
+    assert process.wait(mcp_client.PATIENCE) == 0, "and no signal ended it"
+    process.stdin.close()
+    assert not leftovers(process.pid) and not list((scene.home / "belljar").glob("mcp-*.sock"))
+
+
 def test_the_socket_of_one_that_was_killed_is_swept_by_the_next(scene):
     client = mcp_client.Client(scene)
     folder = scene.home / "belljar"

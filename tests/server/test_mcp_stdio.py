@@ -206,6 +206,20 @@ def test_a_poll_waits_for_output_and_not_for_the_end(client):
     assert not state["running"] and state["exit_code"] == 137
 
 
+def test_a_program_that_has_closed_its_input_ends_nothing_but_that(client):
+    client.tool("python", code="kept = 1")
+    started = client.tool("process_start", arguments=["sh", "-c", "exec <&-; echo closed; exec sleep 1000"])
+    process, said = started["structuredContent"]["process"], started["structuredContent"]["stdout"]
+    while "closed" not in said:
+        state = client.tool("process_poll", process=process, wait_ms=20_000)["structuredContent"]
+        assert state["running"] and state["stdout"], state
+        said += state["stdout"]
+    for _ in range(2):  # the second comes after the pipe was found broken
+        assert client.tool("process_write", process=process, text="x\n")["structuredContent"]["running"]
+    assert client.tool("python", code="kept")["structuredContent"]["result"] == "1"
+    assert client.tool("process_poll", process=process)["structuredContent"]["running"]
+
+
 # ---------------------------------------------------------------- cancellation
 
 
