@@ -20,5 +20,6 @@ inline constexpr std::size_t kMaxListening = 32;    // over MCP, of one principa
 inline constexpr std::size_t kMaxPolicyPatterns = 16;
 // Of all lists of a request's policy: they are compared with the operator's.
 inline constexpr std::size_t kMaxPolicyValues = 256;
+inline constexpr std::size_t kMaxPolicyValue = 4096;  // bytes, as a path may have
 
 }  // namespace belljar::server
