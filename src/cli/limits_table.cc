@@ -66,6 +66,8 @@ std::vector<Row> sizes() {
        number(tools::kMaxVariables) + "; " + bytes(tools::kMaxVariableBytes),
        "400; `invalid_arguments` of a tool", ""},
       {"a call that a person must approve", bytes(kMaxAskedAbout), "`denied`", ""},
+      {"a pattern that is approved; a word to the model with it",
+       bytes(kMaxPattern) + "; " + bytes(kMaxDecisionMessage), "400", ""},
       {"a file that is uploaded", bytes(kMaxUpload), "413; send parts and join them", ""},
       {"a skill that is uploaded", bytes(kMaxSkillUpload), "413", ""},
       {"the same unpacked; its files", bytes(kMaxSkillUnpacked) + "; " + number(kMaxSkillFiles),
@@ -99,6 +101,7 @@ std::vector<Row> counts() {
        "`content` says so", ""},
       {"skills of a token; what they take on the disk",
        number(kMaxSkillsOfOne) + "; " + bytes(kMaxSkillBytesOfOne), "429", ""},
+      {"patterns and commands that were approved, of a session", number(kMaxApproved), "409", ""},
       {"programs of `process_start`, of a session", number(kMaxPrograms), "`limit`", ""},
   };
 }

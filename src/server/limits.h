@@ -12,6 +12,11 @@ inline constexpr std::size_t kMaxCommands = 100;                // of one call
 // A call that must be approved is shown to every listener, and nobody reads more before he says
 // yes.
 inline constexpr std::size_t kMaxAskedAbout = 256 << 10;
+// Of a decision. Patterns are matched with each command that is asked about, in a time that is the
+// product of both lengths; so they are about commands of that length only.
+inline constexpr std::size_t kMaxPattern = 4 << 10;
+inline constexpr std::size_t kMaxDecisionMessage = 16 << 10;
+inline constexpr std::size_t kMaxApproved = 100;    // patterns and same commands, of one session
 inline constexpr std::size_t kMaxPrograms = 64;     // that run in one session
 inline constexpr std::int64_t kMaxPollMs = 60'000;  // that one poll of a program waits
 inline constexpr std::size_t kMaxListening = 32;    // over MCP, of one principal
