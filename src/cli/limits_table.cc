@@ -101,7 +101,8 @@ std::vector<Row> counts() {
        "`content` says so", ""},
       {"skills of a token; what they take on the disk",
        number(kMaxSkillsOfOne) + "; " + bytes(kMaxSkillBytesOfOne), "429", ""},
-      {"patterns and commands that were approved, of a session", number(kMaxApproved), "409", ""},
+      {"patterns and commands that were approved, of a session; bytes of the patterns",
+       number(kMaxApproved) + "; " + bytes(kMaxApprovedBytes), "409", ""},
       {"programs of `process_start`, of a session", number(kMaxPrograms), "`limit`", ""},
   };
 }

@@ -134,9 +134,8 @@ Status Approvals::decide(const std::string& id, Decision decision) {
     return fail("this tool has no commands that could be the same");
   const bool adds = decision.scope == Scope::pattern || decision.scope == Scope::same;
   if (decision.approved && adds && memory_[approval.session].is_full())
-    return fail("this session has " + std::to_string(kMaxApproved) +
-                    " patterns and commands that were approved, the most allowed",
-                0, "approve it once, or the tool");
+    return fail("this session has as many patterns and commands approved as it may have", 0,
+                "approve it once, or the tool");
   remember(approval, decision);
   found->second->decision = std::move(decision);
   found->second->news.raise();
@@ -172,6 +171,12 @@ std::optional<Approval> Approvals::find(const std::string& id) const {
 }
 
 // ---- what was approved for the session ----------------------------------------
+
+bool Approvals::Memory::is_full() const {
+  std::size_t bytes = 0;
+  for (const auto& [tool, pattern] : patterns) bytes += pattern.size();
+  return patterns.size() + same.size() >= kMaxApproved || bytes >= kMaxApprovedBytes;
+}
 
 void Approvals::remember(const Approval& approval, const Decision& decision) {
   if (!decision.approved || decision.scope == Scope::once) return;

@@ -115,7 +115,7 @@ class Approvals {
     std::set<std::string> tools;
     std::set<std::pair<std::string, std::string>> patterns;  // of a tool
     std::set<std::string> same;                              // by what fingerprint() gives
-    bool is_full() const { return patterns.size() + same.size() >= kMaxApproved; }
+    bool is_full() const;
   };
   void tell(ApprovalEvent::Kind kind, const Approval& approval, const Decision& decision);
 

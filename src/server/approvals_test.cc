@@ -192,6 +192,20 @@ TEST(Approvals, what_is_decided_and_remembered_has_a_length) {
   EXPECT_TRUE(approvals.remembered(about("shell", {"d"})));
 }
 
+TEST(Approvals, long_patterns_are_few) {
+  Loop loop;
+  Approvals approvals(loop, milliseconds(10'000));
+  auto covers = [&](char letter) {
+    const std::string command(kMaxPattern, letter);
+    approvals.remember(about("shell", {command}),
+                       {.approved = true, .scope = Scope::pattern, .pattern = command});
+    return approvals.remembered(about("shell", {command}));
+  };
+  for (std::size_t i = 0; i < kMaxApprovedBytes / kMaxPattern; ++i)
+    EXPECT_TRUE(covers(static_cast<char>('a' + i)));
+  EXPECT_FALSE(covers('z'));
+}
+
 TEST(Approvals, what_was_said_before_the_call_counts_for_the_session_too) {
   Loop loop;
   Approvals approvals(loop, milliseconds(10'000));

@@ -10,6 +10,7 @@
 #include "server/processes.h"
 #include "tools/arguments.h"
 #include "tools/file_tools.h"
+#include "tools/glob.h"
 #include "tools/tool_table.h"
 
 namespace belljar::server {
@@ -119,6 +120,8 @@ std::vector<PermissionSubject> subjects(std::string_view tool, const json::objec
     texts.push_back(std::move(line));
   } else {
     texts.push_back(text_of(arguments, tool == "python" ? "code" : "path"));
+    std::string folder = tool == "glob" ? tools::folder_in(text_of(arguments, "pattern")) : "";
+    if (!folder.empty()) texts.back() = std::move(folder);
   }
   if (texts.empty()) texts.emplace_back();
   std::vector<PermissionSubject> found;
@@ -241,7 +244,8 @@ Async<Status> Dispatcher::find_folders(ToolCall& call) {
   if (!tools::is_file_tool(call.tool) || !has_patterns(call)) co_return Status();
   const std::string named = text_of(call.arguments, "session");
   std::string id = named.empty() ? call.session : named;
-  if (!engine_.has(id)) id.clear();  // it will be as one that nobody asked anything of
+  // One that is not there will be as those are that nobody asked anything of.
+  if (!engine_.has(id) || !may_use(id, call.principal)) id.clear();
   std::string owner = call.principal;
   const Result<session::SessionView> view = co_await engine_.view(std::move(id), std::move(owner));
   if (!view) co_return std::unexpected(view.error());

@@ -16,10 +16,11 @@ inline constexpr std::size_t kMaxAskedAbout = 256 << 10;
 // product of both lengths; so they are about commands of that length only.
 inline constexpr std::size_t kMaxPattern = 4 << 10;
 inline constexpr std::size_t kMaxDecisionMessage = 16 << 10;
-inline constexpr std::size_t kMaxApproved = 100;    // patterns and same commands, of one session
-inline constexpr std::size_t kMaxPrograms = 64;     // that run in one session
-inline constexpr std::int64_t kMaxPollMs = 60'000;  // that one poll of a program waits
-inline constexpr std::size_t kMaxListening = 32;    // over MCP, of one principal
+inline constexpr std::size_t kMaxApproved = 100;  // patterns and same commands, of one session
+inline constexpr std::size_t kMaxApprovedBytes = 16 << 10;  // of those patterns
+inline constexpr std::size_t kMaxPrograms = 64;             // that run in one session
+inline constexpr std::int64_t kMaxPollMs = 60'000;          // that one poll of a program waits
+inline constexpr std::size_t kMaxListening = 32;            // over MCP, of one principal
 // Of a request's policy. The tree behind each is searched whenever the session's plan is made:
 // beside the loop, but on a thread that others could use.
 inline constexpr std::size_t kMaxPolicyPatterns = 16;

@@ -90,6 +90,20 @@ def test_a_pattern_is_about_a_file_of_the_home_by_either_name(start, rule):
         assert read(f"{folder}/other.txt")["error_type"] != "denied", folder
 
 
+def test_a_pattern_is_about_where_a_glob_begins(start):
+    ann = start(config='[permissions]\nglob = { "*" = "auto", "/usr/share*" = "deny" }\n').client("ann")
+    session = ann.session()
+
+    def glob(**arguments) -> str:
+        body = json.dumps(arguments).encode()
+        answer = ann("POST", f"/v1/sessions/{session}/tools/glob", body, {"Content-Type": "application/json"})
+        return answer.json["error_type"]
+
+    assert glob(pattern="*", path="/usr/share") == "denied"
+    assert glob(pattern="/usr/share/*") == glob(pattern="/usr/lib/../share/*", path="/usr/lib") == "denied"
+    assert glob(pattern="*", path="/usr/lib") != "denied" and glob(pattern="/usr/lib/*") != "denied", "the control"
+
+
 def asked(client, call, **decision) -> bool:
     """Whether a person was asked about it, who then says yes."""
     answers = []
