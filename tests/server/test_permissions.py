@@ -77,7 +77,8 @@ def test_a_pattern_is_about_a_file_however_its_path_is_written(start, path, prof
 @pytest.mark.parametrize("rule", ["~/secret*", "HOME/secret*"])
 def test_a_pattern_is_about_a_file_of_the_home_by_either_name(start, rule):
     rule = rule.replace("HOME", "/home/sandbox")
-    ann = start(profile="public-bot", config=f'[permissions]\nread = {{ "*" = "auto", "{rule}" = "deny" }}\n').client("ann")
+    config = f'[permissions]\nread = {{ "*" = "auto", "{rule}" = "deny" }}\n'
+    ann = start(profile="public-bot", config=config).client("ann")
     session = ann.session()
     shell(ann, session, "echo x > ~/secret.txt; echo x > ~/other.txt")
 
