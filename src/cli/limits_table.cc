@@ -16,10 +16,13 @@
 #include "server/route.h"
 #include "server/skill_archive.h"
 #include "server/skills.h"
+#include "tools/arguments.h"
 #include "tools/edit.h"
 #include "tools/glob.h"
 #include "tools/grep.h"
+#include "tools/needle.h"
 #include "tools/read.h"
+#include "tools/workspace.h"
 #include "tools/write.h"
 
 namespace belljar::cli {
@@ -56,13 +59,22 @@ std::vector<Row> sizes() {
        ""},
       {"code, or all commands of a call", bytes(kMaxCode), "400", ""},
       {"commands of a call", number(kMaxCommands), "400", ""},
+      {"a path; a pattern of `glob`; of `grep`",
+       bytes(tools::kMaxPath) + "; " + bytes(tools::kMaxPath) + "; " + bytes(tools::kMaxExpression),
+       "`invalid_arguments`", ""},
+      {"variables of a program; their bytes",
+       number(tools::kMaxVariables) + "; " + bytes(tools::kMaxVariableBytes),
+       "400; `invalid_arguments` of a tool", ""},
       {"a call that a person must approve", bytes(kMaxAskedAbout), "`denied`", ""},
+      {"a pattern that is approved; a word to the model with it",
+       bytes(kMaxPattern) + "; " + bytes(kMaxDecisionMessage), "400", ""},
       {"a file that is uploaded", bytes(kMaxUpload), "413; send parts and join them", ""},
       {"a skill that is uploaded", bytes(kMaxSkillUpload), "413", ""},
       {"the same unpacked; its files", bytes(kMaxSkillUnpacked) + "; " + number(kMaxSkillFiles),
        "400", ""},
       {"values of a policy; patterns among them",
        number(kMaxPolicyValues) + "; " + number(kMaxPolicyPatterns), "400", ""},
+      {"a value of a policy", bytes(kMaxPolicyValue), "400", ""},
       {"a message to `belljar mcp`", bytes(kMaxMcpMessage), "an error of the protocol", ""},
   };
 }
@@ -89,6 +101,8 @@ std::vector<Row> counts() {
        "`content` says so", ""},
       {"skills of a token; what they take on the disk",
        number(kMaxSkillsOfOne) + "; " + bytes(kMaxSkillBytesOfOne), "429", ""},
+      {"patterns and commands that were approved, of a session; bytes of the patterns",
+       number(kMaxApproved) + "; " + bytes(kMaxApprovedBytes), "409", ""},
       {"programs of `process_start`, of a session; of all of a token",
        number(kMaxPrograms) + "; " + number(kMaxProgramsOfOne), "`limit`", ""},
   };

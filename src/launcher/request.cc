@@ -3,26 +3,40 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <climits>
 #include <cstring>
+#include <ranges>
+#include <set>
 
 #include "base/syscall.h"
 
 namespace belljar::launcher {
 namespace {
 
+// Each of its folders is joined with the command: a text for every two bytes, at worst.
+constexpr std::size_t kMaxSearchPath = 64 << 10;
+
+std::string_view name_of(std::string_view variable) {
+  return variable.substr(0, variable.find('='));
+}
+
 // Where a shell would look for the command.
-std::vector<std::string> paths_to_try(const std::string& command,
-                                      const std::vector<std::string>& environment) {
-  if (command.find('/') != std::string::npos) return {command};
+Result<std::vector<std::string>> paths_to_try(const std::string& command,
+                                              const std::vector<std::string>& environment) {
+  if (command.find('/') != std::string::npos) return std::vector<std::string>{command};
   std::string_view path = "/usr/local/bin:/usr/bin:/bin";
   for (const std::string& variable : environment)
     if (variable.starts_with("PATH=")) path = std::string_view(variable).substr(5);
+  if (path.size() > kMaxSearchPath)
+    return fail("look for the command: PATH has more than 64 KiB", E2BIG);
   std::vector<std::string> paths;
   while (!path.empty()) {
     std::string_view folder = path.substr(0, path.find(':'));
     path.remove_prefix(std::min(folder.size() + 1, path.size()));
     // An empty entry means the current folder, which the guest can fill.
     if (!folder.empty()) paths.push_back(std::string(folder) + "/" + command);
+    // No folder holds such a name, and the first says so.
+    if (command.size() > NAME_MAX && !paths.empty()) break;
   }
   return paths;
 }
@@ -42,13 +56,16 @@ bool becomes_writable(int socket_fd) {
 
 }  // namespace
 
+// Of one that is given twice the last counts.
 std::vector<std::string> overlay(std::vector<std::string> variables,
                                  const std::vector<std::string>& over) {
-  for (const std::string& variable : over) {
-    const std::string name = variable.substr(0, variable.find('=') + 1);
-    std::erase_if(variables, [&](const std::string& under) { return under.starts_with(name); });
-    variables.push_back(variable);
-  }
+  std::set<std::string_view> names;
+  std::vector<std::string> given;
+  for (const std::string& variable : std::views::reverse(over))
+    if (names.insert(name_of(variable)).second) given.push_back(variable);
+  std::erase_if(variables,
+                [&](const std::string& under) { return names.contains(name_of(under)); });
+  variables.insert(variables.end(), given.rbegin(), given.rend());
   return variables;
 }
 
@@ -58,7 +75,7 @@ Result<std::string> encode_spawn(const Command& command, std::uint32_t id,
   if (command.arguments.empty() || command.arguments[0].empty())
     return fail("no command to run", 0, "belljar exec -- COMMAND");
   const std::vector<std::string> environment = overlay(plans_environment, command.environment);
-  std::vector<std::string> paths = paths_to_try(command.arguments[0], environment);
+  const std::vector<std::string> paths = TRY(paths_to_try(command.arguments[0], environment));
   protocol::Spawn spawn{.signal_mask = command.signal_mask,
                         .paths = static_cast<std::uint32_t>(paths.size()),
                         .arguments = static_cast<std::uint32_t>(command.arguments.size()),
@@ -72,8 +89,7 @@ Result<std::string> encode_spawn(const Command& command, std::uint32_t id,
   const std::string& folder = command.folder.empty() ? workdir : command.folder;
   if (folder.find('\0') != std::string::npos) return fail("a folder holds a NUL byte");
   payload.append(folder.empty() ? "/" : folder).push_back('\0');
-  for (const std::vector<std::string>* list :
-       {&std::as_const(paths), &command.arguments, &environment})
+  for (const std::vector<std::string>* list : {&paths, &command.arguments, &environment})
     for (const std::string& text : *list) {
       if (text.find('\0') != std::string::npos) return fail("an argument holds a NUL byte");
       payload.append(text).push_back('\0');

@@ -58,9 +58,9 @@ Permission Permissions::decide(std::string_view tool, const PermissionSubject& s
   for (const PermissionRule& rule : found->second) {
     const bool vague = subject.compound && rule.pattern != "*";
     if (vague && rule.permission == Permission::automatic) continue;
-    const bool is_about = matches_pattern(rule.pattern, subject.text) ||
-                          (!subject.also.empty() && matches_pattern(rule.pattern, subject.also));
-    if (is_about) decided = rule.permission;
+    auto is_about = [&](const std::string& text) { return matches_pattern(rule.pattern, text); };
+    if (is_about(subject.text) || std::ranges::any_of(subject.also, is_about))
+      decided = rule.permission;
   }
   return decided.value_or(std::max(otherwise, Permission::ask));
 }

@@ -30,11 +30,12 @@ struct PermissionRule {
 // What a call is about: a command, a path. Patterns are matched against it.
 struct PermissionSubject {
   std::string text;
-  // A shell command that may be several: `git log; rm -rf .` must not pass for one that
-  // begins with git. A pattern other than `*` then allows nothing.
+  // A shell command that may be several, or a program with variables of its own: `git log; rm
+  // -rf .` must not pass for one that begins with git, and with another PATH git is another
+  // program. A pattern other than `*` then allows nothing.
   bool compound = false;
-  // The same by another name. A rule is about it if it is about either.
-  std::string also{};
+  // The same by other names. A rule is about it if it is about any.
+  std::vector<std::string> also{};
 };
 
 struct Permissions {

@@ -16,12 +16,12 @@ const Permissions kGit{
     .otherwise = automatic,
     .tools = {{"shell", {{"*", ask}, {"git *", automatic}, {"git push*", deny}}}, {"empty", {}}}};
 
-TEST(Permissions, rule_is_about_either_name_of_a_path) {
+TEST(Permissions, rule_is_about_any_name_of_a_path) {
   const Permissions listed{
       .tools = {{"read", {{"*", deny}, {"src/*", automatic}, {"/w/x*", ask}}}}};
-  EXPECT_EQ(listed.decide("read", {.text = "/w/src/a", .also = "src/a"}), automatic);
-  EXPECT_EQ(listed.decide("read", {.text = "src/a", .also = "/w/src/a"}), automatic);
-  EXPECT_EQ(listed.decide("read", {.text = "x", .also = "/w/x"}), ask);
+  EXPECT_EQ(listed.decide("read", {.text = "/w/src/a", .also = {"src/a"}}), automatic);
+  EXPECT_EQ(listed.decide("read", {.text = "src/a", .also = {"~/a", "/w/src/a"}}), automatic);
+  EXPECT_EQ(listed.decide("read", {.text = "x", .also = {"/w/x"}}), ask);
   EXPECT_EQ(listed.decide("read", {.text = "/w/other/a"}), deny);
 }
 

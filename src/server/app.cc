@@ -226,6 +226,7 @@ Async<std::expected<const SessionEntry*, Response>> App::use_session(std::string
     co_return std::unexpected(refuse(kNotFound, "there is no such session", kWhichSessions));
   // The engine would make a missing one again, but under the operator's policy.
   if (engine_->has(id)) co_return entry;
+  dispatcher_->approvals().forget(id);  // what was approved was for the one that ended
   const Result<std::string> again = engine_->open(id, entry->policy);
   if (!again) co_return std::unexpected(refuse(kUnavailable, again.error()));
   const Status linked = co_await link_skills(*this, *entry);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/sha256.h"
 #include "policy/permissions.h"
 #include "server/secret.h"
 
@@ -24,7 +25,28 @@ Decision ended(const std::string& by, const std::string& why) {
   return decision;
 }
 
+std::size_t length_of(const std::vector<std::string>& commands) {
+  std::size_t sum = 0;
+  for (const std::string& command : commands) sum += command.size();
+  return sum;
+}
+
+// Of what `same` is about: in JSON, where no text can pass for two, and short.
+std::string fingerprint(const Approval& approval) {
+  json::array all{approval.tool, approval.exact};
+  for (const std::string& subject : approval.subjects) all.emplace_back(subject);
+  return sha256_hex(json::serialize(all));
+}
+
 }  // namespace
+
+Status check_length(const Decision& decision) {
+  if (decision.pattern.size() > kMaxPattern)
+    return fail("pattern: it is longer than 4 KiB", 0, "send a shorter one");
+  if (decision.message.size() > kMaxDecisionMessage)
+    return fail("message: it is longer than 16 KiB", 0, "send a shorter one");
+  return {};
+}
 
 std::optional<Scope> parse_scope(std::string_view text) {
   if (text.empty() || text == "once") return Scope::once;
@@ -92,21 +114,28 @@ Async<std::optional<Decision>> Approvals::ask(Approval approval,
 }
 
 Status Approvals::decide(const std::string& id, Decision decision) {
+  TRY(check_length(decision));
   const auto found = pending_.find(id);
   if (found == pending_.end() || found->second->decision)
     return fail("there is no approval " + id + " that waits", 0, "it may have been decided");
   const Approval& approval = found->second->approval;
   if (decision.approved && decision.scope == Scope::pattern) {
+    if (approval.subjects.empty())
+      return fail("this tool has no commands that a pattern could be about");
     auto matches = [&](const std::string& subject) {
       return matches_pattern(decision.pattern, subject);
     };
-    if (approval.subjects.empty())
-      return fail("this tool has no commands that a pattern could be about");
+    if (decision.pattern != "*" && length_of(approval.subjects) > kMaxPattern)
+      return fail("the commands are too long for a pattern", 0, "approve them once, or the tool");
     if (!std::ranges::all_of(approval.subjects, matches))
       return fail("the pattern does not match what it shall approve");
   }
   if (decision.approved && decision.scope == Scope::same && approval.subjects.empty())
     return fail("this tool has no commands that could be the same");
+  const bool adds = decision.scope == Scope::pattern || decision.scope == Scope::same;
+  if (decision.approved && adds && memory_[approval.session].is_full())
+    return fail("this session has as many patterns and commands approved as it may have", 0,
+                "approve it once, or the tool");
   remember(approval, decision);
   found->second->decision = std::move(decision);
   found->second->news.raise();
@@ -143,29 +172,40 @@ std::optional<Approval> Approvals::find(const std::string& id) const {
 
 // ---- what was approved for the session ----------------------------------------
 
+bool Approvals::Memory::is_full() const {
+  std::size_t bytes = 0;
+  for (const auto& [tool, pattern] : patterns) bytes += pattern.size();
+  return patterns.size() + same.size() >= kMaxApproved || bytes >= kMaxApprovedBytes;
+}
+
 void Approvals::remember(const Approval& approval, const Decision& decision) {
-  if (!decision.approved) return;
-  if (decision.scope == Scope::tool) memory_[approval.session].tools.insert(approval.tool);
-  if (decision.scope == Scope::pattern)
-    memory_[approval.session].patterns.emplace_back(approval.tool, decision.pattern);
-  if (decision.scope == Scope::same)
-    memory_[approval.session].same.emplace(approval.tool, approval.subjects);
+  if (!decision.approved || decision.scope == Scope::once) return;
+  Memory& memory = memory_[approval.session];
+  if (decision.scope == Scope::tool) memory.tools.insert(approval.tool);
+  if (memory.is_full()) return;
+  if (decision.scope == Scope::pattern) memory.patterns.emplace(approval.tool, decision.pattern);
+  if (decision.scope == Scope::same) memory.same.insert(fingerprint(approval));
 }
 
 bool Approvals::remembered(const Approval& approval) const {
   const auto found = memory_.find(approval.session);
   if (found == memory_.end()) return false;
-  if (found->second.tools.contains(approval.tool)) return true;
-  if (found->second.same.contains({approval.tool, approval.subjects})) return true;
+  const Memory& memory = found->second;
+  if (memory.tools.contains(approval.tool)) return true;
+  const std::size_t length = length_of(approval.subjects);
+  const bool may_be_same = !memory.same.empty() && length <= kMaxAskedAbout;
+  if (may_be_same && memory.same.contains(fingerprint(approval))) return true;
+  if (approval.subjects.empty() || memory.patterns.empty()) return false;
+  if (memory.patterns.contains({approval.tool, "*"})) return true;
+  if (approval.altered || length > kMaxPattern) return false;
   auto is_covered = [&](const std::string& subject) {
-    return std::ranges::any_of(found->second.patterns, [&](const auto& rule) {
+    return std::ranges::any_of(memory.patterns, [&](const auto& rule) {
       // A pattern says nothing about what comes after a semicolon.
-      const bool vague =
-          is_compound_command(subject) && rule.second != "*" && rule.second != subject;
+      const bool vague = is_compound_command(subject) && rule.second != subject;
       return rule.first == approval.tool && !vague && matches_pattern(rule.second, subject);
     });
   };
-  return !approval.subjects.empty() && std::ranges::all_of(approval.subjects, is_covered);
+  return std::ranges::all_of(approval.subjects, is_covered);
 }
 
 void Approvals::forget(const std::string& session) { memory_.erase(session); }

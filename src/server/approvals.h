@@ -16,6 +16,7 @@
 #include "base/loop.h"
 #include "base/result.h"
 #include "server/cancel.h"
+#include "server/limits.h"
 
 namespace belljar::server {
 
@@ -35,6 +36,10 @@ struct Approval {
   // What a pattern for the rest of the session is matched against: the commands. Empty:
   // patterns make no sense for this tool.
   std::vector<std::string> subjects;
+  // All that `same` is about besides; empty: they are.
+  std::string exact;
+  // In a folder or with variables of its own, of which no pattern says anything but `*`.
+  bool altered = false;
   std::chrono::system_clock::time_point asked, expires;
 
   boost::json::object to_json() const;
@@ -44,7 +49,7 @@ enum class Scope {
   once,
   tool,     // this tool, until the session ends
   pattern,  // calls of this tool whose every subject matches, until the session ends
-  same,     // calls of this tool whose subjects are the very same, until the session ends
+  same,     // calls of this tool with the very same subjects and `exact`, until the session ends
 };
 
 struct Decision {
@@ -74,7 +79,8 @@ class Approvals {
   // may be enough to decide. nullopt: it was cancelled.
   Async<std::optional<Decision>> ask(Approval approval, std::function<void(const Approval&)> asked,
                                      std::shared_ptr<Cancel> cancel);
-  // Error: it is not pending (any more), or the decision makes no sense.
+  // Error: it is not pending (any more), the decision makes no sense or is too long, or too much is
+  // remembered already.
   Status decide(const std::string& id, Decision decision);
   // Who asked is gone, or wants it no more: what waits of it is denied.
   void deny_those(const std::function<bool(const Approval&)>& which, const std::string& by,
@@ -87,7 +93,8 @@ class Approvals {
   std::vector<Approval> pending() const;
   std::optional<Approval> find(const std::string& id) const;
 
-  // What was approved for more than once counts from now on. decide() does it by itself.
+  // What was approved for more than once counts from now on, unless too much is remembered.
+  // decide() does it by itself.
   void remember(const Approval& approval, const Decision& decision);
   // Whether an earlier decision of this session covers the call.
   bool remembered(const Approval& approval) const;
@@ -106,8 +113,9 @@ class Approvals {
   };
   struct Memory {
     std::set<std::string> tools;
-    std::vector<std::pair<std::string, std::string>> patterns;  // of a tool
-    std::set<std::pair<std::string, std::vector<std::string>>> same;
+    std::set<std::pair<std::string, std::string>> patterns;  // of a tool
+    std::set<std::string> same;                              // by what fingerprint() gives
+    bool is_full() const;
   };
   void tell(ApprovalEvent::Kind kind, const Approval& approval, const Decision& decision);
 
@@ -119,6 +127,9 @@ class Approvals {
   std::size_t last_listener_ = 0;
   std::optional<std::string> closed_;  // why
 };
+
+// Whether a person would write so much. The hint of an error says what to do.
+Status check_length(const Decision& decision);
 
 // once, tool, pattern or same.
 std::optional<Scope> parse_scope(std::string_view text);

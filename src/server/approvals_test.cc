@@ -127,6 +127,85 @@ TEST(Approvals, the_same_commands_are_those_and_no_pattern) {
   EXPECT_FALSE(approvals.remembered(about("shell", {"rm *.o"}, "other")));
 }
 
+// Joined, the words of two programs can be one text.
+TEST(Approvals, the_same_program_is_that_with_those_words_and_variables) {
+  Loop loop;
+  Approvals approvals(loop, milliseconds(10'000));
+  auto program = [](std::string exact) {
+    Approval approval = about("process_start", {"rm my dir"});
+    approval.exact = std::move(exact);
+    return approval;
+  };
+  approvals.remember(program(R"([["rm","my dir"]])"), {.approved = true, .scope = Scope::same});
+  EXPECT_TRUE(approvals.remembered(program(R"([["rm","my dir"]])")));
+  EXPECT_FALSE(approvals.remembered(program(R"([["rm","my","dir"]])")));
+  EXPECT_FALSE(approvals.remembered(about("shell", {"rm my dir"})));
+}
+
+TEST(Approvals, a_pattern_says_nothing_of_a_folder_or_variables) {
+  Loop loop;
+  Approvals approvals(loop, milliseconds(10'000));
+  Approval altered = about("process_start", {"git log"});
+  altered.altered = true;
+  auto approve = [&](std::string pattern) {
+    approvals.remember(about("process_start", {"git log"}),
+                       {.approved = true, .scope = Scope::pattern, .pattern = std::move(pattern)});
+  };
+  approve("git *");
+  EXPECT_TRUE(approvals.remembered(about("process_start", {"git log"})));
+  EXPECT_FALSE(approvals.remembered(altered));
+  approve("*");
+  EXPECT_TRUE(approvals.remembered(altered)) << "that is every call of the tool";
+}
+
+TEST(Approvals, what_is_decided_and_remembered_has_a_length) {
+  Loop loop;
+  Approvals approvals(loop, milliseconds(10'000));
+  const std::string command(kMaxPattern, 'a');
+  auto decide = [&](std::string subject, const Decision& decision) {
+    Status done;
+    (void)ask(approvals, loop, about("shell", {std::move(subject)}), [&](const Approval& asked) {
+      done = approvals.decide(asked.id, decision);
+      if (!done) {
+        EXPECT_TRUE(approvals.decide(asked.id, {.approved = false}));
+      }
+    });
+    return done.has_value();
+  };
+  auto pattern = [](std::string text) {
+    return Decision{.approved = true, .scope = Scope::pattern, .pattern = std::move(text)};
+  };
+  EXPECT_TRUE(decide(command, pattern(command)));
+  EXPECT_FALSE(decide(command, pattern(command + "*")));
+  EXPECT_FALSE(decide(command + "a", pattern("a*"))) << "the command is too long for patterns";
+  EXPECT_FALSE(approvals.remembered(about("shell", {"b"})));
+  EXPECT_TRUE(decide("b", {.approved = true, .message = std::string(kMaxDecisionMessage, 'm')}));
+  EXPECT_FALSE(
+      decide("b", {.approved = true, .message = std::string(kMaxDecisionMessage + 1, 'm')}));
+  for (std::size_t i = 1; i < kMaxApproved; ++i)
+    EXPECT_TRUE(decide("c" + std::to_string(i), {.approved = true, .scope = Scope::same}));
+  EXPECT_FALSE(decide("d", {.approved = true, .scope = Scope::same}));
+  EXPECT_FALSE(decide("d", pattern("d*")));
+  EXPECT_FALSE(approvals.remembered(about("shell", {"d"})));
+  EXPECT_TRUE(decide("d", {.approved = true})) << "once is always possible";
+  EXPECT_TRUE(decide("d", {.approved = true, .scope = Scope::tool})) << "and so is the tool";
+  EXPECT_TRUE(approvals.remembered(about("shell", {"d"})));
+}
+
+TEST(Approvals, long_patterns_are_few) {
+  Loop loop;
+  Approvals approvals(loop, milliseconds(10'000));
+  auto covers = [&](char letter) {
+    const std::string command(kMaxPattern, letter);
+    approvals.remember(about("shell", {command}),
+                       {.approved = true, .scope = Scope::pattern, .pattern = command});
+    return approvals.remembered(about("shell", {command}));
+  };
+  for (std::size_t i = 0; i < kMaxApprovedBytes / kMaxPattern; ++i)
+    EXPECT_TRUE(covers(static_cast<char>('a' + i)));
+  EXPECT_FALSE(covers('z'));
+}
+
 TEST(Approvals, what_was_said_before_the_call_counts_for_the_session_too) {
   Loop loop;
   Approvals approvals(loop, milliseconds(10'000));

@@ -10,6 +10,7 @@
 #include "server/processes.h"
 #include "tools/arguments.h"
 #include "tools/file_tools.h"
+#include "tools/glob.h"
 #include "tools/tool_table.h"
 
 namespace belljar::server {
@@ -27,15 +28,23 @@ void add_texts(const json::value* value, std::vector<std::string>& into) {
       if (one.is_string()) into.emplace_back(one.get_string());
 }
 
+// As JSON writes it, which is how people are shown it: up to six times as long.
+std::size_t length_of(std::string_view text) {
+  std::size_t sum = 2;
+  for (const char c : text)
+    sum += static_cast<unsigned char>(c) < ' ' ? 6U : c == '"' || c == '\\' ? 2U : 1U;
+  return sum;
+}
+
 // The texts in it, which are what can be long.
 std::size_t length_of(const json::value& value) {
-  if (value.is_string()) return value.get_string().size();
+  if (value.is_string()) return length_of(std::string_view(value.get_string()));
   std::size_t sum = 0;
   if (const json::array* list = value.if_array())
     for (const json::value& one : *list) sum += length_of(one);
   if (const json::object* object = value.if_object())
     for (const json::key_value_pair& one : *object)
-      sum += one.key().size() + length_of(one.value());
+      sum += length_of(std::string_view(one.key())) + length_of(one.value());
   return sum;
 }
 
@@ -46,11 +55,41 @@ std::string tidied(const std::string& path) {
   return text;
 }
 
-// A path in the workdir has two names: with the workdir before it, and without.
-std::string other_name(const std::string& path, const std::string& workdir) {
-  if (workdir.empty() || path.empty()) return {};
-  if (!path.starts_with('/')) return tidied(workdir + "/" + path);
-  return path.starts_with(workdir + "/") ? path.substr(workdir.size() + 1) : std::string();
+// Without the folder; empty if it is not in it.
+std::string below(const std::string& path, const std::string& folder) {
+  const std::string above = folder == "/" ? folder : folder + "/";
+  return !folder.empty() && path.starts_with(above) ? path.substr(above.size()) : std::string();
+}
+
+// The names of the file that a tool will open: the whole one; in the workdir, or beside it if it
+// was given so, the one from there; in the home, the one with `~`. However it was written, it has
+// the same: else there would be a way to write it that no pattern is about.
+std::vector<std::string> names_of(const std::string& path, const std::string& workdir,
+                                  const std::string& home) {
+  const std::string whole = tools::absolute_path(path, workdir, home);
+  std::vector<std::string> names{whole};
+  const bool is_relative = !path.starts_with('/') && !tools::is_at_home(path);
+  const std::string from_home = below(whole, home);
+  std::string from_workdir = whole == workdir ? "." : below(whole, workdir);
+  if (from_workdir.empty() && is_relative) from_workdir = tidied(path);
+  if (!from_home.empty()) names.push_back("~/" + from_home);
+  if (!from_workdir.empty()) names.push_back(std::move(from_workdir));
+  return names;
+}
+
+bool has_variables(const json::object& arguments) {
+  const json::value* variables = arguments.if_contains("environment");
+  return variables != nullptr && variables->is_object() && !variables->get_object().empty();
+}
+
+// Words are told apart, and it is that program only in that folder and with those variables.
+std::string exact_program(const json::object& arguments) {
+  json::array parts;
+  for (const std::string_view name : {"arguments", "folder", "environment", "terminal"}) {
+    const json::value* part = arguments.if_contains(name);
+    parts.push_back(part != nullptr ? *part : json::value());
+  }
+  return json::serialize(parts);
 }
 
 // Who may say so, since an agent is no secret: it is a file beside the server's settings.
@@ -88,13 +127,15 @@ std::vector<PermissionSubject> subjects(std::string_view tool, const json::objec
     for (const std::string& word : words) line += (line.empty() ? "" : " ") + word;
     texts.push_back(std::move(line));
   } else {
-    texts.push_back(tool == "python" ? text_of(arguments, "code")
-                                     : tidied(text_of(arguments, "path")));
+    texts.push_back(text_of(arguments, tool == "python" ? "code" : "path"));
+    std::string folder = tool == "glob" ? tools::folder_in(text_of(arguments, "pattern")) : "";
+    if (!folder.empty()) texts.back() = std::move(folder);
   }
   if (texts.empty()) texts.emplace_back();
   std::vector<PermissionSubject> found;
   for (std::string& text : texts) {
-    const bool compound = tool == "shell" && is_compound_command(text);
+    const bool compound = tool == "shell" ? is_compound_command(text)
+                                          : tool == "process_start" && has_variables(arguments);
     found.push_back({.text = std::move(text), .compound = compound});
   }
   return found;
@@ -177,18 +218,48 @@ std::vector<SessionInfo> Dispatcher::sessions(const std::string& principal) {
 Permission Dispatcher::permission(const ToolCall& call) const {
   std::vector<PermissionSubject> about = subjects(call.tool, call.arguments);
   if (tools::is_file_tool(call.tool)) {
-    const std::string named = text_of(call.arguments, "session");
-    const std::string workdir = engine_.workdir(named.empty() ? call.session : named);
-    for (PermissionSubject& subject : about) subject.also = other_name(subject.text, workdir);
+    for (PermissionSubject& subject : about) {
+      // Where a search is given no folder it begins in the workdir.
+      subject.also = names_of(subject.text.empty() ? "." : subject.text, call.workdir, call.home);
+      if (!subject.text.empty()) subject.text = subject.also.front();
+    }
   }
-  Permission found = strictest(settings_.floors, call.tool, about);
-  // Or who may not use the shell would start one.
-  if (call.tool == "process_start")
-    found = std::max(found, strictest(settings_.floors, "shell", about));
+  auto said_by = [&](std::span<const Permissions> all) {
+    const Permission found = strictest(all, call.tool, about);
+    // Or who may not use the shell would start one.
+    return call.tool == "process_start" ? std::max(found, strictest(all, "shell", about)) : found;
+  };
+  const Permission found = said_by(settings_.floors);
   if (call.agent.empty()) return found;
   const auto agent = settings_.agents.find(call.agent);
   if (agent == settings_.agents.end()) return Permission::deny;
-  return std::max(found, strictest({&agent->second, 1}, call.tool, about));
+  return std::max(found, said_by({&agent->second, 1}));
+}
+
+// Whether it matters how a file is called.
+bool Dispatcher::has_patterns(const ToolCall& call) const {
+  auto has_one = [&](const Permissions& permissions) {
+    const auto rules = permissions.tools.find(call.tool);
+    return rules != permissions.tools.end() &&
+           std::ranges::any_of(rules->second, [](const auto& rule) { return rule.pattern != "*"; });
+  };
+  const auto agent = settings_.agents.find(call.agent);
+  return std::ranges::any_of(settings_.floors, has_one) ||
+         (agent != settings_.agents.end() && has_one(agent->second));
+}
+
+Async<Status> Dispatcher::find_folders(ToolCall& call) {
+  if (!tools::is_file_tool(call.tool) || !has_patterns(call)) co_return Status();
+  const std::string named = text_of(call.arguments, "session");
+  std::string id = named.empty() ? call.session : named;
+  // One that is not there will be as those are that nobody asked anything of.
+  if (!engine_.has(id) || !may_use(id, call.principal)) id.clear();
+  std::string owner = call.principal;
+  const Result<session::SessionView> view = co_await engine_.view(std::move(id), std::move(owner));
+  if (!view) co_return std::unexpected(view.error());
+  call.workdir = tools::absolute_path(view->workdir, "/", "");
+  if (!view->home.empty()) call.home = tools::absolute_path(view->home, "/", "");
+  co_return Status();
 }
 
 Approval Dispatcher::approval_of(const ToolCall& call) const {
@@ -206,10 +277,17 @@ Approval Dispatcher::approval_of(const ToolCall& call) const {
   if (has_commands(call.tool))
     for (PermissionSubject& subject : subjects(call.tool, call.arguments))
       approval.subjects.push_back(std::move(subject.text));
+  if (call.tool == "process_start") {
+    approval.exact = exact_program(call.arguments);
+    approval.altered = has_variables(call.arguments) || !text_of(call.arguments, "folder").empty();
+  }
   return approval;
 }
 
 bool Dispatcher::must_ask(const ToolCall& call) const {
+  // What does not fit is refused, however long it is.
+  const tools::Tool* tool = tools::find_tool(call.tool);
+  if (tool == nullptr || !tools::check_arguments(*tool, call.arguments)) return false;
   Approval wanted = approval_of(call);
   if (const std::string named = text_of(call.arguments, "session"); !named.empty())
     wanted.session = named;
@@ -261,6 +339,7 @@ Status Dispatcher::find_session(ToolCall& call) {
   const bool needs_it = !call.tool.starts_with("session_");
   if (needs_it && !engine_.has(call.session)) {
     if (!call.may_open) return fail("the session was closed");
+    approvals_.forget(call.session);  // what was approved was for the one that ended
     TRY(engine_.open(call.session,
                      watch_.policy_of ? watch_.policy_of(call.session) : std::optional<Policy>()));
   }
@@ -292,6 +371,9 @@ Async<ToolAnswer> Dispatcher::judge(ToolCall& call, const json::value& shown) {
   const tools::Status fits = tools::check_arguments(*tool, call.arguments);
   if (!fits) co_return tool_error("invalid_arguments", fits.error().message());
   if (std::optional<ToolAnswer> wrong = take_session(call)) co_return *std::move(wrong);
+  const Status found = co_await find_folders(call);
+  if (!found) co_return tool_error("failed", found.error().message());
+  if (is_closed(call)) co_return tool_error("failed", "the session was closed");
 
   const Permission permitted = permission(call);
   const Approval wanted = approval_of(call);

@@ -51,6 +51,8 @@ struct ToolCall {
   bool wants_whole = false;  // fill in the answer's `whole` too
   bool may_open = true;      // a session that is not there
   std::uint64_t number = 0;  // which session it is for, whatever may have its id later; by call()
+  // Of the session, as its guest has them, where patterns are about paths; by find_folders().
+  std::string workdir, home;
   // Runs in the tool's place once that is permitted.
   std::function<Async<ToolAnswer>(ToolCall&)> instead;
 };
@@ -97,6 +99,9 @@ class Dispatcher {
 
   // What call() would decide before it asks anybody. An unknown agent may do nothing.
   Permission permission(const ToolCall& call) const;
+  // What permission() must know to tell which file a path is. The session's plan says it, which is
+  // not made on the loop.
+  Async<Status> find_folders(ToolCall& call);
   // Whether permission() is ask and no earlier decision of the session covers it.
   bool must_ask(const ToolCall& call) const;
 
@@ -143,6 +148,7 @@ class Dispatcher {
   Async<ToolAnswer> run_sessions(ToolCall& call);
   Async<ToolAnswer> run_file(ToolCall& call);
   static boost::json::object audit_event(std::string_view event, const ToolCall& call);
+  bool has_patterns(const ToolCall& call) const;
   Approval approval_of(const ToolCall& call) const;
   Async<std::optional<Decision>> decide(const ToolCall& call, Approval wanted);
   std::optional<ToolAnswer> take_session(ToolCall& call);
@@ -167,7 +173,8 @@ class Dispatcher {
 
 ToolAnswer tool_error(std::string type, std::string text);
 
-// What patterns are matched against: the commands of shell, the path of a file tool.
+// What patterns are matched against: the commands of shell, the path of a file tool as it was
+// given.
 std::vector<PermissionSubject> subjects(std::string_view tool,
                                         const boost::json::object& arguments);
 // Whether they are commands, of which a person may approve those that match or are the same.

@@ -226,6 +226,8 @@ Async<Response> decide_approval(App& app, Request request) {
     co_return refuse(kBadRequest, "scope: must be once, tool, same or pattern",
                      R"(for a pattern send {"scope": "pattern", "pattern": "git *"} besides)");
   decision.scope = *parsed;
+  if (const Status fits = check_length(decision); !fits)
+    co_return refuse(kBadRequest, fits.error());
   const Status decided = app.dispatcher().approvals().decide(id, std::move(decision));
   if (!decided) co_return refuse(kConflict, decided.error());
   json::object answer;

@@ -55,6 +55,10 @@ class McpOffer : public McpProvider {
                                                              const ToolCall& call);
   McpResult input_required(const McpExchange& exchange, const ToolCall& call);
   std::string state_for(const ToolCall& call, std::int64_t until, const std::string& nonce) const;
+  // Whose permissions count too. A client can only narrow: it cannot leave the agent that it was
+  // started for.
+  std::string agent_of(const McpExchange& exchange) const;
+  Async<ToolAnswer> read_permitted(ToolCall& call, std::string uri);
   const Told* told_of(const std::string& session);  // null: nothing
   void remember(const ToolCall& call, const ToolAnswer& answer);
   void make_room(const ToolCall& call, bool is_unnamed);

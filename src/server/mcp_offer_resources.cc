@@ -178,27 +178,42 @@ Async<std::optional<McpResult>> McpOffer::read(McpExchange& exchange, std::strin
   // By its path in the workdir; what is elsewhere is for the tools.
   if (path.empty() || path.starts_with('/') || (path + "/").find("../") != path.npos)
     co_return std::nullopt;
-  // It is the tool `read` by another name; there a person can be asked.
+  // It is the tool `read` by another name, permitted and written down as that is. A person can be
+  // asked there; what an approved call has named was given away with its answer.
+  const Told* told = told_of(asked->session);
+  Decision said;
+  said.approved = told != nullptr && told->files.contains(path);
+  said.by = "resources/read";
+  said.by_nobody = true;
   ToolCall call;
   call.tool = "read";
-  call.arguments["path"] = path;
+  call.arguments["path"] = path.starts_with('~') ? "./" + path : path;  // it is no home here
   call.session = asked->session;
   call.principal = principal;
-  call.agent = settings_.agent;
-  // What an approved call has named was given away with its answer.
-  const Told* told = told_of(asked->session);
-  const bool is_named = told != nullptr && told->files.contains(path);
-  const Permission permitted = dispatcher_.permission(call);
-  if (permitted == Permission::deny || (permitted == Permission::ask && !is_named))
+  call.agent = agent_of(exchange);
+  call.may_open = false;
+  call.decision = std::move(said);
+  call.instead = [this, uri](ToolCall& permitted) { return read_permitted(permitted, uri); };
+  ToolAnswer answer = co_await dispatcher_.call(std::move(call));
+  if (answer.error_type == "denied" || answer.error_type == "not_approved")
     co_return mcp_fail(mcp_code::invalid_request,
                        "the permissions of this server do not give it away; try the tool read");
-  Result<session::Look> look = dispatcher_.engine().look(asked->session);
-  if (!look) co_return std::nullopt;
+  if (answer.is_error) co_return std::nullopt;
+  co_return std::move(answer.whole);
+}
+
+Async<ToolAnswer> McpOffer::read_permitted(ToolCall& call, std::string uri) {
+  Result<session::Look> look = dispatcher_.engine().look(call.session);
+  if (!look) co_return tool_error("failed", look.error().message());
+  const std::string path = text_at(call.arguments, "path");
+  std::string owner = call.principal;
   auto work = [look = std::move(*look), path] { return read_file(look, path); };
   const tools::Result<std::string> bytes =
-      co_await dispatcher_.engine().aside().run(service_.loop(), principal, std::move(work));
-  if (!bytes) co_return std::nullopt;
-  co_return file_contents(uri, path, *bytes);
+      co_await dispatcher_.engine().aside().run(service_.loop(), std::move(owner), std::move(work));
+  if (!bytes) co_return tool_error(std::string(name(bytes.error().kind)), bytes.error().message());
+  ToolAnswer answer;
+  answer.whole = file_contents(uri, path, *bytes);
+  co_return answer;
 }
 
 Async<std::vector<std::string>> McpOffer::complete(McpExchange& exchange, std::string ref,

@@ -80,6 +80,8 @@ Decision decision_of(const json::object& answer, bool has_commands) {
   const json::object* content = object_at(answer, "content");
   if (content == nullptr) return decision;
   decision.message = text_at(*content, "message");
+  if (decision.message.size() > kMaxDecisionMessage)
+    decision.message = repair_utf8(decision.message.substr(0, kMaxDecisionMessage - 3));
   const std::string said = text_at(*content, "decision");
   decision.approved = said == "once" || said == "tool" || (said == "same" && has_commands);
   if (said == "tool") decision.scope = Scope::tool;
@@ -164,6 +166,11 @@ json::object McpOffer::result_of(const ToolAnswer& answer, const McpContext& con
   return result;
 }
 
+std::string McpOffer::agent_of(const McpExchange& exchange) const {
+  const json::object* meta = object_at(exchange.params(), "_meta");
+  return meta != nullptr && settings_.agent.empty() ? text_at(*meta, kAgentKey) : settings_.agent;
+}
+
 Async<std::optional<McpResult>> McpOffer::call_tool(McpExchange& exchange, std::string name,
                                                     json::object arguments) {
   const auto is_named = [&](const tools::Tool& tool) { return tool.name == name; };
@@ -172,12 +179,7 @@ Async<std::optional<McpResult>> McpOffer::call_tool(McpExchange& exchange, std::
   call.tool = name;
   call.arguments = std::move(arguments);
   call.principal = exchange.peer()->principal();
-  call.agent = settings_.agent;
-  // A client can only narrow: it cannot leave the agent that it was started for.
-  const json::object* meta = object_at(exchange.params(), "_meta");
-  if (const std::string named = meta != nullptr ? text_at(*meta, kAgentKey) : "";
-      !named.empty() && call.agent.empty())
-    call.agent = named;
+  call.agent = agent_of(exchange);
   call.cancel = exchange.cancel();
   // A connection has a session of its own, in either era. Where there is no connection, a call
   // without a name gets a new one.
@@ -198,6 +200,7 @@ Async<std::optional<McpResult>> McpOffer::call_tool(McpExchange& exchange, std::
   const bool may_answer = has_form_elicitation(exchange.context()) &&
                           (!settings_.may_approve || settings_.may_approve(call.principal));
   if (exchange.context().stateless && may_answer) {
+    (void)co_await dispatcher_.find_folders(call);  // the call says what is wrong with it
     std::expected<std::optional<Decision>, McpResult> said = answered(exchange, call);
     if (!said) co_return said.error();
     call.decision = *said;
@@ -243,12 +246,15 @@ void McpOffer::ask_client(const std::shared_ptr<McpExchange>& exchange, Dispatch
 }
 
 // In the stateless era the question is the answer, and the call comes again with what the
-// person said. What it must be about is signed, counts once and for a while.
+// person said. What it must be about is signed, counts once and for a while; another session that
+// has the name by then is another.
 std::string McpOffer::state_for(const ToolCall& call, std::int64_t until,
                                 const std::string& nonce) const {
-  const std::string about = call.principal + "\n" + call.tool + "\n" +
-                            json::serialize(call.arguments) + "\n" + nonce + "\n" +
-                            std::to_string(until);
+  const std::string named = text_at(call.arguments, "session");
+  const std::uint64_t number = dispatcher_.engine().number(named.empty() ? call.session : named);
+  const std::string about = call.principal + "\n" + call.tool + "\n" + call.agent + "\n" +
+                            std::to_string(number) + "\n" + json::serialize(call.arguments) + "\n" +
+                            nonce + "\n" + std::to_string(until);
   return std::to_string(until) + "." + nonce + "." + sign(key_, about);
 }
 
@@ -282,7 +288,8 @@ std::expected<std::optional<Decision>, McpResult> McpOffer::answered(const McpEx
   const std::int64_t until = std::stoll(digits);
   const std::string nonce = state.substr(dot + 1, second - dot - 1);
   if (!same_secret(state, state_for(call, until, nonce)))
-    return refuse("requestState was changed, or belongs to another call");
+    return refuse(
+        "requestState was changed, or belongs to another call or session; call again without it");
   const std::int64_t now = now_seconds();
   std::erase_if(used_, [&](const auto& entry) { return entry.second < now; });
   if (until < now) return refuse("the question has expired; call again without requestState");

@@ -72,6 +72,9 @@ Result<Settings> read_wishes(const json::object& wishes, const Caller& caller) {
     for (const std::string& text : TRY(texts_of(name, member.value()))) {
       if (++values > kMaxPolicyValues)
         return fail("policy: more than " + std::to_string(kMaxPolicyValues) + " values");
+      if (text.size() > kMaxPolicyValue)
+        return fail("policy: " + name + " has a value of more than " +
+                    std::to_string(kMaxPolicyValue) + " bytes");
       const bool is_pattern = name == "hide" || name == "protect";
       if (is_pattern && text.find_first_of("*?[") != text.npos && ++patterns > kMaxPolicyPatterns)
         return fail("policy: more than " + std::to_string(kMaxPolicyPatterns) +

@@ -162,11 +162,6 @@ std::uint64_t Engine::number(const std::string& id) const {
   return found != sessions_.end() ? found->second->number : 0;
 }
 
-std::string Engine::workdir(const std::string& id) const {
-  const auto found = sessions_.find(id);
-  return found != sessions_.end() ? found->second->workdir() : std::string();
-}
-
 std::optional<SessionInfo> Engine::info(const std::string& id) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return std::nullopt;

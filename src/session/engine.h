@@ -50,8 +50,6 @@ class Engine {
   std::vector<SessionInfo> list(const std::function<bool(const std::string& id)>& wanted = {});
   std::size_t count() const { return sessions_.size(); }
   bool has(const std::string& id) const { return sessions_.contains(id); }
-  // The path of its workdir, as its guest has it; empty: there is no such session.
-  std::string workdir(const std::string& id) const;
   // Which of all sessions that had this id it is; 0: there is none now.
   std::uint64_t number(const std::string& id) const;
   Aside& aside() { return common_->aside; }

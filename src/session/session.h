@@ -79,10 +79,6 @@ class Session : public std::enable_shared_from_this<Session> {
   bool busy() const { return calls_ > 0; }
   Clock::time_point last_used() const { return last_used_; }
   std::uint64_t number = 0;             // of all that its engine made
-  const std::string& workdir() const {  // inside
-    const Files& files = policy_.files;
-    return files.workdir_inside.empty() ? files.workdir : files.workdir_inside;
-  }
   std::uint64_t memory_kb() { return jar_ != nullptr ? jar_->memory_kb() : 0; }
   // Said in the answer of the next call.
   void note(std::string text) { notes_.push_back(std::move(text)); }

@@ -60,7 +60,7 @@ std::size_t length(const json::string& text) {
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
-// minimum and maximum, minLength and maxLength, minItems and maxItems.
+// minimum and maximum, and the same of Length, Items and Properties.
 Status check_bounds(const json::object& schema, const std::string& least, const std::string& most,
                     double value, const std::string& where, const std::string& unit) {
   const std::string must = unit.empty() ? "must be" : "must have";
@@ -116,6 +116,17 @@ Status check_object(const json::object& schema, const json::object& object,
   return {};
 }
 
+// A schema has no word for a sum.
+Status check_variables(const json::object& arguments) {
+  const json::value* given = arguments.if_contains("environment");
+  if (given == nullptr) return {};
+  std::size_t sum = 0;
+  for (const json::key_value_pair& variable : given->as_object())
+    sum += variable.key().size() + variable.value().as_string().size();
+  if (sum <= kMaxVariableBytes) return {};
+  return wrong("environment", "must have at most 1 MiB");
+}
+
 }  // namespace
 
 Status check_value(const json::object& schema, const json::value& value, const std::string& where) {
@@ -128,7 +139,11 @@ Status check_value(const json::object& schema, const json::value& value, const s
   if (value.is_string())
     return check_bounds(schema, "minLength", "maxLength",
                         static_cast<double>(length(value.get_string())), where, " characters");
-  if (value.is_object()) return check_object(schema, value.get_object(), where);
+  if (value.is_object()) {
+    TRY(check_bounds(schema, "minProperties", "maxProperties",
+                     static_cast<double>(value.get_object().size()), where, " members"));
+    return check_object(schema, value.get_object(), where);
+  }
   if (!value.is_array()) return {};
   TRY(check_bounds(schema, "minItems", "maxItems", static_cast<double>(value.get_array().size()),
                    where, " items"));
@@ -140,7 +155,8 @@ Status check_value(const json::object& schema, const json::value& value, const s
 }
 
 Status check_arguments(const Tool& tool, const json::object& arguments) {
-  return check_object(tool.input_schema, arguments, "");
+  TRY(check_object(tool.input_schema, arguments, ""));
+  return tool.name == "process_start" ? check_variables(arguments) : Status();
 }
 
 }  // namespace belljar::tools

@@ -3,12 +3,17 @@
 #pragma once
 
 #include <boost/json/fwd.hpp>
+#include <cstddef>
 #include <string>
 
 #include "tools/failure.h"
 #include "tools/tool_table.h"
 
 namespace belljar::tools {
+
+// Of process_start: more than a program can be given, or than a person would write.
+inline constexpr std::size_t kMaxVariables = 1'000;
+inline constexpr std::size_t kMaxVariableBytes = std::size_t{1} << 20;  // names and values of all
 
 // The message names the argument and says what it must be.
 Status check_arguments(const Tool& tool, const boost::json::object& arguments);

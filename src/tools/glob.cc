@@ -40,7 +40,11 @@ class Newest {
   std::uint64_t total = 0;
 };
 
-// What an absolute pattern begins with and means itself is where to look.
+// The end of what a pattern begins with and means itself.
+std::size_t last_plain_slash(const std::string& pattern) {
+  return pattern.rfind('/', pattern.find_first_of("*?[{\\"));
+}
+
 struct Start {
   std::string folder;
   std::string pattern;
@@ -50,12 +54,9 @@ Result<Start> start_of(const Workspace& workspace, const GlobCall& call) {
   if (call.pattern.empty())
     return refuse(Kind::bad_pattern, "the pattern is empty", "`**/*` means every file");
   Start start{.folder = call.path.value_or("."), .pattern = call.pattern};
-  const bool is_at_home = call.pattern.starts_with("~/");
-  if (call.pattern.starts_with('/') || is_at_home) {
-    const std::size_t special = call.pattern.find_first_of("*?[{\\");
-    const std::size_t slash = call.pattern.rfind('/', special);
-    start.folder = workspace.whole(call.pattern.substr(0, std::max<std::size_t>(slash, 1)));
-    start.pattern = call.pattern.substr(slash + 1);
+  if (const std::string folder = folder_in(call.pattern); !folder.empty()) {
+    start.folder = workspace.whole(folder);
+    start.pattern = call.pattern.substr(last_plain_slash(call.pattern) + 1);
   }
   const std::vector<std::string> parts = parts_of(start.pattern);
   if (std::ranges::find(parts, "..") != parts.end())
@@ -74,6 +75,11 @@ std::string text_of(const GlobResult& result) {
 }
 
 }  // namespace
+
+std::string folder_in(const std::string& pattern) {
+  if (!pattern.starts_with('/') && !pattern.starts_with("~/")) return {};
+  return pattern.substr(0, std::max<std::size_t>(last_plain_slash(pattern), 1));
+}
 
 Result<GlobResult> glob(const Workspace& workspace, const GlobCall& call) {
   const Start start = TRY(start_of(workspace, call));

@@ -28,6 +28,9 @@ struct GlobResult {
   bool truncated = false;          // there are more, or not all was looked at
 };
 
+// Where an absolute pattern is looked for, whatever `path` is; empty: the pattern is none.
+std::string folder_in(const std::string& pattern);
+
 Result<GlobResult> glob(const Workspace& workspace, const GlobCall& call);
 
 }  // namespace belljar::tools

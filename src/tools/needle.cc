@@ -10,7 +10,6 @@ namespace {
 
 constexpr std::int64_t kMaxMemory = std::int64_t{16}
                                     << 20;  // of RE2, which then forgets and goes on
-constexpr std::size_t kMaxExpression = 4096;
 
 // Bytes of source text, the most frequent first. What is not here is rarer.
 constexpr std::string_view kFrequent = " etaoinsrlcdpumfhg_b.,()y;v=\"w-k/:*x0{}1'><q2j";

@@ -17,6 +17,8 @@ class RE2;
 
 namespace belljar::tools {
 
+inline constexpr std::size_t kMaxExpression = 4096;  // bytes
+
 enum class Case : std::uint8_t { matters, ignored };
 
 class Needle {

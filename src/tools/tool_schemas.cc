@@ -6,9 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "tools/arguments.h"
 #include "tools/glob.h"
 #include "tools/grep.h"
+#include "tools/needle.h"
 #include "tools/read.h"
+#include "tools/workspace.h"
 #include "tools/write.h"
 
 namespace belljar::tools::schemas {
@@ -30,6 +33,11 @@ json::object typed(json::value type, std::string_view about) {
   return schema;
 }
 json::object text(std::string_view about) { return typed("string", about); }
+json::object text(std::string_view about, std::size_t most) {
+  json::object schema = text(about);
+  schema["maxLength"] = most;
+  return schema;
+}
 json::object flag(std::string_view about) { return typed("boolean", about); }
 json::object number(std::string_view about, std::uint64_t least = 0) {
   json::object schema = typed("integer", about);
@@ -72,7 +80,9 @@ Property session() {
           text("Which session. Leave it out for your own, or pass on the one that an answer named; "
                "a name that is new makes a new one.")};
 }
-Property path(std::string_view about) { return {"path", kRequired, text(about)}; }
+Property path(std::string_view about, Need need = kRequired) {
+  return {"path", need, text(about, kMaxPath)};
+}
 
 // What may be given: nothing else, so that a misspelt name is an error and not ignored.
 json::object input(std::vector<Property> properties) {
@@ -183,8 +193,7 @@ Schemas read() {
 }
 
 Schemas write() {
-  json::object content = text("All of the file.");
-  content["maxLength"] = kMaxWriteBytes;
+  json::object content = text("All of the file.", kMaxWriteBytes);
   return {input_with_session({path("The file; folders on the way are made."),
                               {"content", kRequired, std::move(content)}}),
           output({{"path", kRequired, text("Where it is, symbolic links followed.")},
@@ -207,13 +216,13 @@ Schemas edit() {
 }
 
 Schemas glob() {
-  json::object pattern = text("As `src/**/*.{cc,h}`; `*.cc` means this folder only.");
+  json::object pattern = text("As `src/**/*.{cc,h}`; `*.cc` means this folder only.", kMaxPath);
   pattern["minLength"] = 1;
   json::object paths = texts("The newest first.");
   paths["maxItems"] = kMaxGlobbed;
   return {input_with_session({
               {"pattern", kRequired, std::move(pattern)},
-              {"path", kOptional, text("The folder to look in; else the working folder.")},
+              path("The folder to look in; else the working folder.", kOptional),
           }),
           output({{"paths", kRequired, std::move(paths)},
                   {"total", kRequired, number("How many were found.")},
@@ -221,7 +230,7 @@ Schemas glob() {
 }
 
 Schemas grep() {
-  json::object pattern = text("A regular expression (RE2), matched within lines.");
+  json::object pattern = text("A regular expression (RE2), matched within lines.", kMaxExpression);
   pattern["minLength"] = 1;
   json::object matches = list(object({{"path", kRequired, text("")},
                                       {"line", kRequired, number("", 1)},
@@ -232,8 +241,9 @@ Schemas grep() {
   matches["maxItems"] = kMaxMatches;
   return {input_with_session({
               {"pattern", kRequired, std::move(pattern)},
-              {"path", kOptional, text("A folder or one file; else the working folder.")},
-              {"include", kOptional, text("Only these files: `*.cc` anywhere, `src/**/*.cc`.")},
+              path("A folder or one file; else the working folder.", kOptional),
+              {"include", kOptional,
+               text("Only these files: `*.cc` anywhere, `src/**/*.cc`.", kMaxPath)},
               {"context", kOptional, number("Lines before and after.", 0, kMaxContext)},
               {"ignore_case", kOptional, flag("Upper and lower case are the same.")},
           }),
@@ -274,10 +284,11 @@ Schemas process_start() {
   arguments["minItems"] = 1;
   json::object environment = typed("object", "Variables besides the session's own.");
   environment["additionalProperties"] = typed("string", "");
+  environment["maxProperties"] = kMaxVariables;
   return {
       input_with_session({
           {"arguments", kRequired, std::move(arguments)},
-          {"folder", kOptional, text("Where it starts; else the working folder.")},
+          {"folder", kOptional, text("Where it starts; else the working folder.", kMaxPath)},
           {"environment", kOptional, std::move(environment)},
           {"terminal", kOptional, flag("It gets a terminal of its own, for what asks for one.")},
       }),

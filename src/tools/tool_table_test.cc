@@ -44,9 +44,9 @@ TEST(ToolTable, has_every_tool_once_and_whole) {
 // Every keyword is one that check_value knows: a schema must not promise what nobody checks.
 void expect_known(const json::object& schema, const std::string& where) {
   static const std::set<std::string_view> known = {
-      "type",      "description", "properties", "required", "additionalProperties",
-      "items",     "enum",        "minimum",    "maximum",  "minLength",
-      "maxLength", "minItems",    "maxItems",   "$schema"};
+      "type",      "description", "properties", "required",      "additionalProperties",
+      "items",     "enum",        "minimum",    "maximum",       "minLength",
+      "maxLength", "minItems",    "maxItems",   "maxProperties", "$schema"};
   EXPECT_TRUE(schema.contains("type")) << where;
   for (const json::key_value_pair& member : schema)
     EXPECT_TRUE(known.contains(std::string_view(member.key()))) << where << " " << member.key();
@@ -137,6 +137,53 @@ TEST(Arguments, that_do_not_fit_are_named) {
             "environment.A must be of type string");
   EXPECT_EQ(check("process_signal", R"({"process": "p", "signal": "ALRM"})").substr(0, 26),
             "signal must be one of INT,");
+}
+
+std::string check_text(std::string_view tool, json::object arguments, std::string_view name,
+                       std::size_t size) {
+  arguments[name] = std::string(size, 'a');
+  const Status status = check_arguments(*find_tool(tool), arguments);
+  return status ? "" : status.error().what;
+}
+
+TEST(Arguments, that_are_too_long_are_refused_before_anybody_reads_them) {
+  const json::object read{{"path", "x"}};
+  const json::object write{{"path", "x"}, {"content", "x"}};
+  const json::object edit{{"path", "x"}, {"old_string", "x"}, {"new_string", "y"}};
+  const json::object search{{"pattern", "x"}};
+  const json::object start{{"arguments", json::array{"x"}}};
+  for (const auto& [tool, arguments, name] :
+       std::vector<std::tuple<const char*, json::object, const char*>>{
+           {"read", read, "path"},
+           {"write", write, "path"},
+           {"edit", edit, "path"},
+           {"glob", search, "path"},
+           {"glob", search, "pattern"},
+           {"grep", search, "path"},
+           {"grep", search, "pattern"},
+           {"grep", search, "include"},
+           {"process_start", start, "folder"}}) {
+    EXPECT_EQ(check_text(tool, arguments, name, 4096), "") << tool << " " << name;
+    EXPECT_EQ(check_text(tool, arguments, name, 4097),
+              std::string(name) + " must have at most 4096 characters")
+        << tool;
+  }
+}
+
+TEST(Arguments, variables_are_so_many_and_so_long) {
+  auto check_variables = [](std::size_t count, std::size_t size) {
+    json::object environment;
+    for (std::size_t i = 0; i < count; ++i)
+      environment["V" + std::to_string(i)] = std::string(size, 'a');
+    json::object arguments{{"arguments", json::array{"x"}}};
+    arguments["environment"] = std::move(environment);
+    const Status status = check_arguments(*find_tool("process_start"), arguments);
+    return status ? "" : status.error().what;
+  };
+  EXPECT_EQ(check_variables(kMaxVariables, 1000), "");
+  EXPECT_EQ(check_variables(kMaxVariables + 1, 0), "environment must have at most 1000 members");
+  EXPECT_EQ(check_variables(1, kMaxVariableBytes - 2), "");
+  EXPECT_EQ(check_variables(1, kMaxVariableBytes), "environment must have at most 1 MiB");
 }
 
 class FileTools : public ::testing::Test {

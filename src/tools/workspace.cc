@@ -13,8 +13,6 @@
 namespace belljar::tools {
 namespace {
 
-constexpr std::size_t kMaxPath = 4096;
-
 // As the kernel would if there were no symlinks.
 std::string lexical(std::string_view path) {
   std::vector<std::string> parts;
@@ -60,14 +58,15 @@ Result<Workspace> Workspace::open(std::vector<Root> roots, const std::string& cw
   return workspace;
 }
 
-std::string Workspace::whole(std::string_view path) const {
+std::string whole_path(std::string_view path, const std::string& cwd, const std::string& home) {
   if (path.starts_with('/')) return std::string(path);
-  const bool is_at_home = path == "~" || path.starts_with("~/");
-  if (is_at_home && !elsewhere_.home.empty()) return elsewhere_.home + std::string(path.substr(1));
-  return cwd_ + "/" + std::string(path);
+  if (is_at_home(path) && !home.empty()) return home + std::string(path.substr(1));
+  return cwd + "/" + std::string(path);
 }
 
-std::string Workspace::absolute(std::string_view path) const { return lexical(whole(path)); }
+std::string absolute_path(std::string_view path, const std::string& cwd, const std::string& home) {
+  return lexical(whole_path(path, cwd, home));
+}
 
 bool Workspace::is_unreached(std::string_view inside) const {
   return std::ranges::any_of(elsewhere_.unreached, [&](const std::string& folder) {

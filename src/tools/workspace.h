@@ -79,6 +79,14 @@ struct OpenFile {
   std::string inside;
 };
 
+inline constexpr std::size_t kMaxPath = 4096;
+
+inline bool is_at_home(std::string_view path) { return path == "~" || path.starts_with("~/"); }
+// What a guest that is in `cwd` means by a path: `~` is expanded as a shell does.
+std::string whole_path(std::string_view path, const std::string& cwd, const std::string& home);
+// The same without `.` and `..`; symlinks are not looked at.
+std::string absolute_path(std::string_view path, const std::string& cwd, const std::string& home);
+
 class Workspace {
  public:
   // Roots may lie in one another, inside: the longest that matches is meant. `cwd_inside` is
@@ -102,10 +110,10 @@ class Workspace {
   Result<OpenFile> open_file(const Place& place) const;
 
   bool allows(std::string_view tool, std::string_view inside) const;
-  // `path` as an absolute one, without `.` and `..`; symlinks are not looked at.
-  std::string absolute(std::string_view path) const;
-  // The same, but with all that it holds: `~` is expanded as a shell does.
-  std::string whole(std::string_view path) const;
+  std::string absolute(std::string_view path) const {
+    return absolute_path(path, cwd_, elsewhere_.home);
+  }
+  std::string whole(std::string_view path) const { return whole_path(path, cwd_, elsewhere_.home); }
   const std::string& cwd() const { return cwd_; }
   const std::vector<HeldRoot>& roots() const { return *roots_; }
   const HeldRoot* root_at(std::string_view inside) const;
