@@ -78,7 +78,7 @@ class Session : public std::enable_shared_from_this<Session> {
   const std::string& id() const { return id_; }
   bool busy() const { return calls_ > 0; }
   Clock::time_point last_used() const { return last_used_; }
-  std::uint64_t number = 0;             // of all that its engine made
+  std::uint64_t number = 0;  // of all that its engine made
   std::uint64_t memory_kb() { return jar_ != nullptr ? jar_->memory_kb() : 0; }
   // Said in the answer of the next call.
   void note(std::string text) { notes_.push_back(std::move(text)); }
