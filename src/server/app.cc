@@ -18,7 +18,7 @@ constexpr std::string_view kWhichTokens =
 
 // Streams that last, of one token: as many as all kinds of them together may be. They are
 // connections, also those that have ended and whose rest nobody reads.
-constexpr std::size_t kMaxListening = 128;
+constexpr std::size_t kMaxLasting = 128;
 
 std::string_view bearer_token(const Request& request) {
   const std::string* header = request.header("authorization");
@@ -193,7 +193,7 @@ Response App::counted(Response response, const Request& request) {
     return response;
   }
   const std::string& name = principal_of(request).name;
-  if (listening_->count(name) >= kMaxListening) {
+  if (listening_->count(name) >= kMaxLasting) {
     std::get<std::shared_ptr<EventStream>>(response.body)->abandon();
     return refuse(kTooMany, "this token has too many event streams open", "read or close some");
   }
