@@ -48,13 +48,15 @@ Async<Response> get_events(App& app, Request request) {
   co_return response;
 }
 
+// Anybody may ask for them, so they are made once.
 Async<Response> get_openapi(App&, Request) {
-  const boost::json::object document = openapi(routes());
+  static const boost::json::object document = openapi(routes());
   co_return answer_json(document);
 }
 
 Async<Response> get_page(App&, Request) {
-  Response page = text_answer("text/html; charset=utf-8", openapi_page(routes()));
+  static const std::string text = openapi_page(routes());
+  Response page = text_answer("text/html; charset=utf-8", text);
   page.headers.emplace_back("Content-Security-Policy",
                             "default-src 'none'; style-src 'unsafe-inline'; "
                             "frame-ancestors 'none'; base-uri 'none'; form-action 'none'");

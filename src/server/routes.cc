@@ -82,7 +82,8 @@ std::vector<Line> session_lines() {
           .gives("SessionId"),
       post("/v1/sessions/{id}/dispatch", Right::run, make_dispatch_address,
            "make an address for tool dispatch that needs no header")
-          .gives("DispatchAddress", 201),
+          .gives("DispatchAddress", 201)
+          .refuses({500}),
   };
 }
 
@@ -174,14 +175,16 @@ std::vector<Line> skill_lines() {
           .gives("Skills"),
       post("/v1/skills", Right::run, upload_skill, "upload a skill: a zip, or loose files")
           .takes("form", kMaxSkillUpload)
-          .gives("Skill", 201),
+          .gives("Skill", 201)
+          .refuses({500}),
       get("/v1/skills/{id}", Right::read, get_skill, "a skill, by id or name").gives("Skill"),
       remove("/v1/skills/{id}", Right::run, delete_skill, "remove a skill with all its versions"),
       get("/v1/skills/{id}/versions", Right::read, list_skill_versions, "the versions of a skill")
           .gives("SkillVersions"),
       post("/v1/skills/{id}/versions", Right::run, upload_skill_version, "upload another version")
           .takes("form", kMaxSkillUpload)
-          .gives("Skill", 201),
+          .gives("Skill", 201)
+          .refuses({500}),
   };
 }
 
@@ -193,10 +196,8 @@ std::vector<Line> mcp_lines() {
           .refuses({404}),
       get("/mcp", Right::run, serve_mcp, "what belongs to no request, as it comes")
           .gives("events")
-          .refuses({404, 409}),
-      line("DELETE", "/mcp", Right::run, serve_mcp, "end a session of the protocol")
-          .gives("McpMessage")
-          .refuses({404}),
+          .refuses({404, 405, 406}),
+      remove("/mcp", Right::run, serve_mcp, "end a session of the protocol").refuses({404}),
   };
 }
 
