@@ -88,7 +88,8 @@ def identities():
         folder = tempfile.mkdtemp(prefix="belljar-test-root-", dir="/home")
         clean.callback(shutil.rmtree, folder, ignore_errors=True)
         os.chmod(folder, 0o755)
-        user_folder = tempfile.mkdtemp(prefix="belljar-test-", dir=user.pw_dir)
+        # Short: the path of a socket has 107 bytes, and process numbers may have seven digits.
+        user_folder = tempfile.mkdtemp(prefix="t-", dir=user.pw_dir)
         clean.callback(shutil.rmtree, user_folder, ignore_errors=True)
         for path in (user.pw_dir, user_folder):
             os.chmod(path, 0o755)
