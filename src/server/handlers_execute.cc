@@ -107,7 +107,10 @@ void read_python(Fields& fields, std::string& wrong) {
 
 void read_shell(Fields& fields, json::object& arguments, std::string& wrong) {
   std::size_t size = 0;
-  for (const std::string& command : fields.texts("commands")) {
+  const std::vector<std::string> commands = fields.texts("commands");
+  if (commands.empty() || commands.size() > kMaxCommands)
+    wrong = "commands: must be a list of 1 to 100 texts";
+  for (const std::string& command : commands) {
     size += command.size();
     if (command.find('\0') != command.npos) wrong = "commands: a command holds a NUL byte";
   }
@@ -118,7 +121,8 @@ void read_shell(Fields& fields, json::object& arguments, std::string& wrong) {
 }
 
 void read_outputs(Fields& fields, std::string& wrong) {
-  (void)fields.texts("outputs");
+  if (fields.texts("outputs").size() > kMaxCommands)
+    wrong = "outputs: must be a list of at most 100 texts";
   const std::optional<std::string> output_file = fields.text("output_file");
   if (output_file && !session::OutputFile::is_name(*output_file))
     wrong = "output_file: up to 128 letters, digits and - _ . and no dot at the beginning";

@@ -83,11 +83,14 @@ def test_a_call_of_its_own_leaves_no_session(server, ann):
         ("shell", {"commands": []}),
         ("shell", {"commands": "ls"}),
         ("shell", {"commands": ["a\0b"]}),
+        ("shell", {"commands": ["true"] * 101}),
+        ("shell", {"commands": ["true"], "outputs": ["x"] * 101}),
     ],
 )
-def test_a_call_that_is_none_is_a_bad_request(server, ann, path, fields):
+@pytest.mark.parametrize("streamed", [{}, {"stream": True}], ids=["whole", "streamed"])
+def test_a_call_that_is_none_is_a_bad_request(server, ann, path, fields, streamed):
     session = ann.session()
-    refused = ann("POST", f"/v1/sessions/{session}/{path}", json.dumps(fields).encode(),
+    refused = ann("POST", f"/v1/sessions/{session}/{path}", json.dumps({**fields, **streamed}).encode(),
                   {"Content-Type": "application/json"})  # fmt: skip
     assert refused.status == 400 and refused.error["type"] == "bad_request"
 
