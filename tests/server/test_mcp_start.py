@@ -189,13 +189,17 @@ def leftovers(pid: int) -> list[str]:
     return glob.glob(f"/tmp/belljar-{pid}-*")
 
 
+def begin_mcp(scene, stdout: int) -> subprocess.Popen:
+    environment = {**jars.Outside(scene).environment(), "XDG_RUNTIME_DIR": str(scene.home)}
+    return subprocess.Popen(
+        scene.identity.command([os.environ["BELLJAR"], "mcp", "--audit=none"]), cwd=scene.home, env=environment,
+        stdin=subprocess.PIPE, stdout=stdout, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
 def test_two_signals_during_its_start_leave_nothing(scene):
     """One as soon as its folder is there, one more at once: neither may find it without anybody to remove it."""
-    environment = {**jars.Outside(scene).environment(), "XDG_RUNTIME_DIR": str(scene.home)}
-    process = subprocess.Popen(
-        scene.identity.command([os.environ["BELLJAR"], "mcp", "--audit=none"]), cwd=scene.home, env=environment,
-        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    process = begin_mcp(scene, subprocess.DEVNULL)
     with process:
         end = time.monotonic() + mcp_client.PATIENCE
         while not leftovers(process.pid):
@@ -207,11 +211,7 @@ def test_two_signals_during_its_start_leave_nothing(scene):
 
 
 def test_a_client_that_reads_no_more_leaves_nothing(scene):
-    environment = {**jars.Outside(scene).environment(), "XDG_RUNTIME_DIR": str(scene.home)}
-    process = subprocess.Popen(
-        scene.identity.command([os.environ["BELLJAR"], "mcp", "--audit=none"]), cwd=scene.home, env=environment,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    process = begin_mcp(scene, subprocess.PIPE)
     ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode() + b"\n"
     process.stdin.write(ping)
     process.stdin.flush()
