@@ -58,7 +58,7 @@ std::vector<Row> sizes() {
       {"depth and values of it", number(kMaxJsonDepth) + " and " + number(kMaxJsonValues), "400",
        ""},
       {"code, or all commands of a call", bytes(kMaxCode), "400", ""},
-      {"commands of a call", number(kMaxCommands), "400", ""},
+      {"commands of a call", number(tools::kMaxCommands), "400", ""},
       {"a path; a pattern of `glob`; of `grep`",
        bytes(tools::kMaxPath) + "; " + bytes(tools::kMaxPath) + "; " + bytes(tools::kMaxExpression),
        "`invalid_arguments`", ""},

@@ -107,10 +107,7 @@ void read_python(Fields& fields, std::string& wrong) {
 
 void read_shell(Fields& fields, json::object& arguments, std::string& wrong) {
   std::size_t size = 0;
-  const std::vector<std::string> commands = fields.texts("commands");
-  if (commands.empty() || commands.size() > kMaxCommands)
-    wrong = "commands: must be a list of 1 to 100 texts";
-  for (const std::string& command : commands) {
+  for (const std::string& command : fields.texts("commands")) {
     size += command.size();
     if (command.find('\0') != command.npos) wrong = "commands: a command holds a NUL byte";
   }
@@ -121,8 +118,7 @@ void read_shell(Fields& fields, json::object& arguments, std::string& wrong) {
 }
 
 void read_outputs(Fields& fields, std::string& wrong) {
-  if (fields.texts("outputs").size() > kMaxCommands)
-    wrong = "outputs: must be a list of at most 100 texts";
+  (void)fields.texts("outputs");
   const std::optional<std::string> output_file = fields.text("output_file");
   if (output_file && !session::OutputFile::is_name(*output_file))
     wrong = "output_file: up to 128 letters, digits and - _ . and no dot at the beginning";

@@ -8,7 +8,6 @@
 namespace belljar::server {
 
 inline constexpr std::size_t kMaxCode = std::size_t{16} << 20;  // bytes, as the session has it
-inline constexpr std::size_t kMaxCommands = 100;                // of one call
 // A call that must be approved is shown to every listener, and nobody reads more before he says
 // yes.
 inline constexpr std::size_t kMaxAskedAbout = 256 << 10;

@@ -32,8 +32,7 @@ Read<std::vector<std::string>> texts_in(const json::object& arguments, std::stri
   const json::value* value = arguments.if_contains(name);
   if (value == nullptr || value->is_null()) return texts;
   const json::array* list = value->if_array();
-  if (list == nullptr || list->size() > kMaxCommands)
-    return std::unexpected(Wrong{std::string(name) + " must be a list of at most 100 strings"});
+  if (list == nullptr) return std::unexpected(Wrong{std::string(name) + " must be a list"});
   for (const json::value& one : *list) {
     if (!one.is_string()) return std::unexpected(Wrong{std::string(name) + " must hold strings"});
     texts.emplace_back(one.get_string());

@@ -11,6 +11,7 @@
 
 namespace belljar::tools {
 
+inline constexpr std::size_t kMaxCommands = 100;  // of one call, and of files that it asks for
 // Of process_start: more than a program can be given, or than a person would write.
 inline constexpr std::size_t kMaxVariables = 1'000;
 inline constexpr std::size_t kMaxVariableBytes = std::size_t{1} << 20;  // names and values of all

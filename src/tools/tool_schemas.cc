@@ -55,6 +55,11 @@ json::object list(json::object items, std::string_view about) {
   return schema;
 }
 json::object texts(std::string_view about) { return list(typed("string", ""), about); }
+json::object few_texts(std::string_view about) {
+  json::object schema = texts(about);
+  schema["maxItems"] = kMaxCommands;
+  return schema;
+}
 json::object or_null(json::object schema) {
   schema["type"] = json::array{schema["type"], "null"};
   return schema;
@@ -146,7 +151,7 @@ Schemas python() {
       input_with_session({
           {"code", kRequired, text("Python source. The value of a last expression is returned.")},
           {"timeout_ms", kOptional, number("Milliseconds, up to the operator's ceiling.", 1)},
-          {"outputs", kOptional, texts(kOutputs)},
+          {"outputs", kOptional, few_texts(kOutputs)},
           {"output_file", kOptional, text(kOutputFile)},
       }),
       output(with(report(), {{"exception", kOptional,
@@ -158,7 +163,7 @@ Schemas python() {
 }
 
 Schemas shell() {
-  json::object commands = texts("One after another, in the same shell.");
+  json::object commands = few_texts("One after another, in the same shell.");
   commands["minItems"] = 1;
   return {input_with_session({
               {"commands", kRequired, std::move(commands)},
@@ -166,7 +171,7 @@ Schemas shell() {
                number("Milliseconds for all of them, up to the operator's ceiling.", 1)},
               {"max_output_length", kOptional, number("Bytes of each stream to return.", 1)},
               {"one_shot", kOptional, flag("In a shell of its own, of which nothing stays.")},
-              {"outputs", kOptional, texts(kOutputs)},
+              {"outputs", kOptional, few_texts(kOutputs)},
               {"output_file", kOptional, text(kOutputFile)},
           }),
           output(with(report(),
