@@ -7,6 +7,10 @@ namespace {
 std::size_t well_formed(std::string_view text) {
   std::size_t end = 0;
   while (end < text.size()) {
+    if (static_cast<unsigned char>(text[end]) < 0x80) {  // most are
+      ++end;
+      continue;
+    }
     const std::size_t length = utf8_length(text.substr(end));
     if (length == 0) break;
     end += length;

@@ -1,10 +1,10 @@
 // Turns: one at a time, in the order of asking.
 #pragma once
 
-#include <algorithm>
 #include <deque>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/loop.h"
 
@@ -30,15 +30,7 @@ class Turns {
     Turns* turns_;
   };
 
-  Async<Turn> take() {
-    if (taken_) {
-      auto mine = std::make_shared<Wish>(loop_);
-      waiting_.push_back(mine);
-      co_await mine->news_.wait();  // pass_on leaves it taken for us
-    }
-    taken_ = true;
-    co_return Turn(*this);
-  }
+  Async<Turn> take();
 
   // Of somebody who may no longer want it before it comes.
   class Wish {
@@ -56,27 +48,10 @@ class Turns {
     bool given_up_ = false;
   };
   // nullopt: it was given up first, and those behind it wait for one less.
-  Async<std::optional<Turn>> take(std::shared_ptr<Wish> wish) {
-    if (taken_) {
-      waiting_.push_back(wish);
-      while (!wish->granted_ && !wish->given_up_) co_await wish->news_.wait();
-      if (!wish->granted_) {
-        std::erase(waiting_, wish);
-        co_return std::nullopt;
-      }
-    }
-    taken_ = true;
-    co_return Turn(*this);
-  }
+  Async<std::optional<Turn>> take(std::shared_ptr<Wish> wish);
 
  private:
-  void pass_on() {
-    taken_ = !waiting_.empty();
-    if (!taken_) return;
-    waiting_.front()->granted_ = true;
-    waiting_.front()->news_.raise();
-    waiting_.pop_front();
-  }
+  void pass_on();
 
   Loop& loop_;
   std::deque<std::shared_ptr<Wish>> waiting_;

@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <mutex>
+#include <iterator>
+#include <span>
 
 #include "base/printable.h"
 #include "base/utf8.h"
@@ -19,6 +20,7 @@ namespace {
 
 std::string shown(std::string_view line) {
   if (line.ends_with('\r')) line.remove_suffix(1);
+  if (line.size() <= kMaxShown) return repair_utf8(line);
   std::size_t end = 0;
   for (std::size_t characters = 0; end < line.size() && characters < kMaxShown; ++characters)
     end += std::max<std::size_t>(1, utf8_length(line.substr(end)));
@@ -32,37 +34,43 @@ std::vector<std::string> shown(const std::vector<std::string_view>& lines) {
   return texts;
 }
 
-// What both threads find.
+// What the threads find, each in a list of its own: the matches of a file lie together there.
 class Matches {
  public:
   explicit Matches(std::size_t most) : most_(most) {}
 
   // False: enough.
-  bool add(std::string_view inside, const LineMatch& match) {
-    const std::lock_guard lock(mutex_);
-    if (found_.size() == most_) {
-      more_ = true;
-      return false;
-    }
-    found_.push_back({.path = repair_utf8(inside),
-                      .line = match.number,
-                      .text = shown(match.line),
-                      .before = shown(match.before),
-                      .after = shown(match.after)});
+  bool add(std::size_t thread, std::string_view inside, const LineMatch& match) {
+    if (count_.fetch_add(1) >= most_) return false;
+    found_.at(thread).push_back({.path = repair_utf8(inside),
+                                 .line = match.number,
+                                 .text = shown(match.line),
+                                 .before = shown(match.before),
+                                 .after = shown(match.after)});
     return true;
   }
   GrepResult result() && {
-    std::ranges::sort(found_, [](const GrepMatch& a, const GrepMatch& b) {
-      return a.path != b.path ? a.path < b.path : a.line < b.line;
-    });
-    return {.text = {}, .matches = std::move(found_), .files = 0, .truncated = more_};
+    std::vector<std::span<GrepMatch>> files;
+    for (std::vector<GrepMatch>& list : found_)
+      for (auto begin = list.begin(); begin != list.end();) {
+        const auto end = std::ranges::find_if(
+            begin, list.end(), [&](const GrepMatch& match) { return match.path != begin->path; });
+        files.emplace_back(begin, end);
+        begin = end;
+      }
+    std::ranges::sort(
+        files, {}, [](std::span<GrepMatch> file) { return std::string_view(file.front().path); });
+    GrepResult result{.text = {}, .matches = {}, .files = 0, .truncated = count_ > most_};
+    result.matches.reserve(std::min(count_.load(), most_));
+    for (const std::span<GrepMatch> file : files)
+      std::ranges::move(file, std::back_inserter(result.matches));
+    return result;
   }
 
  private:
   std::size_t most_;
-  std::mutex mutex_;
-  std::vector<GrepMatch> found_;
-  bool more_ = false;
+  std::atomic<std::size_t> count_ = 0;
+  std::array<std::vector<GrepMatch>, Tree::kThreads> found_;
 };
 
 class Include {
@@ -88,26 +96,30 @@ class Include {
 
 // A line that is context and a match is shown once, as a match.
 std::string text_of(const GrepResult& result) {
-  std::string text;
+  std::string text, path;
+  auto add = [&](std::uint64_t number, char mark, std::string_view line) {
+    text.append(path).push_back(mark);
+    text.append(std::to_string(number)).push_back(mark);
+    text.append(" ").append(line).append("\n");
+  };
   for (std::size_t i = 0; i < result.matches.size(); ++i) {
     const GrepMatch& match = result.matches[i];
-    const std::string path = printable(match.path);
     const GrepMatch* before =
         i > 0 && result.matches[i - 1].path == match.path ? &result.matches[i - 1] : nullptr;
+    if (before == nullptr) path = printable(match.path);
     const std::uint64_t shown_to = before != nullptr ? before->line + before->after.size() : 0;
     const std::uint64_t first = match.line - match.before.size();
     const bool has_context = !match.before.empty() || !match.after.empty();
     if (has_context && i > 0 && (before == nullptr || first > shown_to + 1)) text += "--\n";
     for (std::size_t k = 0; k < match.before.size(); ++k)
-      if (first + k > shown_to)
-        text += path + "-" + std::to_string(first + k) + "- " + match.before[k] + "\n";
-    text += path + ":" + std::to_string(match.line) + ": " + match.text + "\n";
+      if (first + k > shown_to) add(first + k, '-', match.before[k]);
+    add(match.line, ':', match.text);
     const bool next_is_near =
         i + 1 < result.matches.size() && result.matches[i + 1].path == match.path;
     for (std::size_t k = 0; k < match.after.size(); ++k) {
       const std::uint64_t number = match.line + 1 + k;
       if (next_is_near && number >= result.matches[i + 1].line) break;
-      text += path + "-" + std::to_string(number) + "- " + match.after[k] + "\n";
+      add(number, '-', match.after[k]);
     }
   }
   if (result.matches.empty()) text = "no lines match\n";
@@ -144,7 +156,7 @@ Result<GrepResult> grep(const Workspace& workspace, const GrepCall& call) {
     const bool whole =
         LineSearch(needle, context, give_up)
             .search(file.fd.get(), static_cast<std::size_t>(file.st.st_size),
-                    [&](const LineMatch& match) { return matches.add(file.inside, match); });
+                    [&](const LineMatch& match) { return matches.add(0, file.inside, match); });
     if (!whole && !gave_up())
       return refuse(Kind::binary, printable(file.inside) + " is not text",
                     "look at it with Python or the shell");
@@ -163,7 +175,9 @@ Result<GrepResult> grep(const Workspace& workspace, const GrepCall& call) {
     ++files.at(file.thread);
     if (st.st_size == 0) return true;
     bool goes_on = true;
-    auto found = [&](const LineMatch& match) { return goes_on = matches.add(file.inside, match); };
+    auto found = [&](const LineMatch& match) {
+      return goes_on = matches.add(file.thread, file.inside, match);
+    };
     const bool whole =
         searches.at(file.thread).search(fd.get(), static_cast<std::size_t>(st.st_size), found);
     if (!whole && gave_up()) cut = true;  // else it is binary, and passed over
