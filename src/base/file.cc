@@ -33,6 +33,15 @@ Status write_text(const std::string& path, std::string_view text) {
   return {};
 }
 
+bool write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = retry([&] { return ::write(fd, bytes.data(), bytes.size()); });
+    if (n < 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
 Result<std::string> read_regular(const std::string& path, std::size_t limit) {
   // O_NONBLOCK: opening a FIFO would wait for a writer.
   Fd file = TRY(open_path(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY));
@@ -61,11 +70,7 @@ Status replace_file(const std::string& path, std::string_view text, mode_t mode)
     return std::unexpected(std::move(error));
   };
   if (::fchmod(file.get(), mode) < 0) return give_up("chmod");
-  while (!text.empty()) {
-    ssize_t n = retry([&] { return ::write(file.get(), text.data(), text.size()); });
-    if (n < 0) return give_up("write");
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
+  if (!write_all(file.get(), text)) return give_up("write");
   // Without it a crash could leave the new name on an empty file.
   if (::fsync(file.get()) < 0) return give_up("sync");
   if (::rename(temporary.c_str(), path.c_str()) < 0) return give_up("rename");

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/json_field.h"
 #include "base/printable.h"

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include "base/file.h"
 #include "base/json_field.h"
 #include "base/printable.h"
 #include "cli/images.h"

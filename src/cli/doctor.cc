@@ -1,4 +1,6 @@
 // doctor: what this host can enforce, found by trying it, and how to get the rest.
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <boost/json.hpp>
@@ -23,7 +25,21 @@ bool restricted_by_apparmor() {
   return value == '1';
 }
 
+bool in_a_chroot() {
+  struct statx root{};
+  struct stat first{};  // of the first process, which only root may look at
+  if (::statx(AT_FDCWD, "/", 0, STATX_INO, &root) != 0) return false;
+  if ((root.stx_attributes & STATX_ATTR_MOUNT_ROOT) == 0) return true;
+  return ::stat("/proc/1/root/.", &first) == 0 && first.st_ino != root.stx_ino;
+}
+
 std::string how_to_get_namespaces() {
+  if (in_a_chroot())
+    return "This seems to be a chroot, in which the kernel makes no user namespaces. Start belljar "
+           "outside of it,\n"
+           "or enter the tree with something that makes it a root of its own (pivot_root): "
+           "systemd-nspawn, bwrap,\n"
+           "a container.\n";
   if (restricted_by_apparmor())
     return "AppArmor restricts user namespaces here (Ubuntu's default). Give belljar its own "
            "profile: save\n"

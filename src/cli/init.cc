@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "base/fd.h"
-#include "base/syscall.h"
+#include "base/file.h"
 #include "cli/configuration.h"
 #include "cli/flags.h"
 #include "policy/server_keys.h"
@@ -127,8 +127,7 @@ Result<int> run_init(const Arguments& arguments) {
   Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!file) return fail("create " + path, errno, errno == EEXIST ? "edit it instead" : "");
   const std::string text = starting_file();
-  ssize_t n = retry([&] { return ::write(file.get(), text.data(), text.size()); });
-  if (n != static_cast<ssize_t>(text.size())) return fail("write " + path, errno);
+  if (!write_all(file.get(), text)) return fail("write " + path, errno);
   std::printf("made %s\n", path.c_str());
   return 0;
 }

@@ -10,6 +10,7 @@
 #include <csignal>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/printable.h"
 #include "base/syscall.h"
 #include "cli/session_loop.h"

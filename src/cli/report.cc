@@ -1,7 +1,6 @@
 #include "cli/report.h"
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,7 +10,9 @@
 #include <cstdlib>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/json.h"
+#include "base/random.h"
 #include "base/syscall.h"
 #include "plan/outcome_json.h"
 #include "plan/paths.h"
@@ -27,15 +28,6 @@ Error not_regular(const std::string& path) {
   return {.what = "write the report " + path + ": not a regular file",
           .err = 0,
           .hint = "name a file: --report=report.json"};
-}
-
-Status write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    ssize_t n = retry([&] { return ::write(fd, text.data(), text.size()); });
-    if (n < 0) return fail("write", errno);
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return {};
 }
 
 }  // namespace
@@ -74,17 +66,15 @@ Status ReportFile::write(const Policy& policy, const Outcome& outcome) const {
   // The folder may be the guest's own: what it put there is neither written through, a
   // symlink or a hard link, nor waited for, a FIFO; and no half report is ever seen.
   TRY(check_replaceable());
-  std::uint64_t random = 0;
-  if (::getrandom(&random, sizeof random, 0) < 0) return fail("getrandom", errno);
-  const std::string beside = ".belljar-report-" + std::to_string(random);
+  const std::string beside = ".belljar-report-" + random_hex(8);
   Fd file(::openat(folder_.get(), beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!file) return fail("write the report " + path_, errno);
-  Status written = write_all(file.get(), pretty(outcome_to_json(policy, outcome)));
-  if (written && ::renameat(folder_.get(), beside.c_str(), folder_.get(), name_.c_str()) < 0)
-    written = fail("rename", errno);
-  if (written) return {};
+  if (write_all(file.get(), pretty(outcome_to_json(policy, outcome))) &&
+      ::renameat(folder_.get(), beside.c_str(), folder_.get(), name_.c_str()) == 0)
+    return {};
+  const int err = errno;
   ::unlinkat(folder_.get(), beside.c_str(), 0);  // nothing more can be done about it
-  return fail("write the report " + path_, written.error().err);
+  return fail("write the report " + path_, err);
 }
 
 namespace {

@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-#include "base/syscall.h"
+#include "base/file.h"
 #include "cli/exec.h"
 
 namespace belljar::cli {
@@ -26,15 +26,6 @@ SessionSettings settings_of(const Loaded& loaded) {
 }
 
 }  // namespace
-
-bool write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    ssize_t n = retry([&] { return ::write(fd, bytes.data(), bytes.size()); });
-    if (n <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
-}
 
 void print_notes(const CallReport& report, const Policy& policy) {
   if (report.status == CallStatus::timeout && policy.limits.timeout)

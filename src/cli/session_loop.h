@@ -38,9 +38,6 @@ class TerminalSession {
   bool streaming_ = true;
 };
 
-// All of it; false: as much as somebody reads, or as there is room for.
-bool write_all(int fd, std::string_view bytes);
-
 // The words of a call's report for a person who ran it from the command line.
 void print_notes(const CallReport& report, const Policy& policy);
 

@@ -2,6 +2,7 @@
 #include <boost/json.hpp>
 #include <cstdio>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/json_field.h"
 #include "base/printable.h"

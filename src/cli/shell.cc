@@ -2,6 +2,7 @@
 // has the terminal.
 #include <boost/json.hpp>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "cli/configuration.h"
 #include "cli/exec.h"

@@ -2,7 +2,9 @@
 #include "belljar/belljar.h"
 
 #include <deque>
+#include <ranges>
 
+#include "base/commas.h"
 #include "launcher/live.h"
 #include "plan/explain.h"
 #include "policy/profiles.h"
@@ -14,9 +16,8 @@ using launcher::Live;
 Result<Policy> profile(std::string_view name) {
   const Profile* found = find_profile(name);
   if (found != nullptr) return found->policy;
-  std::string names;
-  for (const Profile& one : profiles()) names.append(names.empty() ? "" : ", ").append(one.name);
-  return fail("there is no profile \"" + std::string(name) + "\"", 0, "one of " + names);
+  return fail("there is no profile \"" + std::string(name) + "\"", 0,
+              "one of " + with_commas(profiles() | std::views::transform(&Profile::name)));
 }
 
 Result<std::string> explain(const Policy& policy, const Caller& caller) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/file.h"
 #include "base/syscall.h"
 
 namespace belljar::launcher {
@@ -21,11 +22,7 @@ constexpr int kChunksInPipe = 1024;
 Result<Fd> file_of(const std::string& text) {
   Fd file(::memfd_create("belljar-input", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file) return fail("make the command's input", errno);
-  for (std::string_view rest = text; !rest.empty();) {
-    ssize_t n = retry([&] { return ::write(file.get(), rest.data(), rest.size()); });
-    if (n < 0) return fail("write the command's input", errno);
-    rest.remove_prefix(static_cast<std::size_t>(n));
-  }
+  if (!write_all(file.get(), text)) return fail("write the command's input", errno);
   constexpr int kSeals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
   if (::fcntl(file.get(), F_ADD_SEALS, kSeals) < 0 || ::lseek(file.get(), 0, SEEK_SET) < 0)
     return fail("seal the command's input", errno);

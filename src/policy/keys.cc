@@ -1,9 +1,9 @@
 #include "policy/keys.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
+#include "base/commas.h"
 #include "policy/net_rule.h"
 
 namespace belljar {
@@ -144,11 +144,8 @@ Result<std::string> parse_text(const Key& key, std::string_view text, const Orig
   const std::string name(key.name);
   if (text.find('\0') != std::string_view::npos) return fail(name + ": holds a NUL byte");
   if (text.empty()) return fail(name + ": is empty", 0, "leave it out instead");
-  if (!key.choices.empty() && std::ranges::find(key.choices, text) == key.choices.end()) {
-    std::string all;
-    for (std::string_view choice : key.choices) all.append(all.empty() ? "" : ", ").append(choice);
-    return fail(name + ": \"" + std::string(text) + "\" is not one of " + all);
-  }
+  if (!key.choices.empty() && std::ranges::find(key.choices, text) == key.choices.end())
+    return fail(name + ": \"" + std::string(text) + "\" is not one of " + with_commas(key.choices));
   switch (key.kind) {
     case Kind::path:
     case Kind::paths:

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/random.h"
 #include "base/sha256.h"
 #include "policy/permissions.h"
-#include "server/secret.h"
 
 namespace belljar::server {
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/commas.h"
 #include "base/json_field.h"
 #include "base/printable.h"
 #include "policy/keys.h"
@@ -101,9 +102,7 @@ std::string no_such_agent(const std::string& agent,
   for (const auto& one : known) names.push_back(one.first);
   const std::string_view near = nearest(agent, names);
   if (!near.empty()) return text + "; did you mean " + std::string(near) + "?";
-  std::string listed;
-  for (std::string_view name : names) listed.append(listed.empty() ? "" : ", ").append(name);
-  return text + "; there are " + listed;
+  return text + "; there are " + with_commas(names);
 }
 
 }  // namespace

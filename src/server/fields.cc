@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/commas.h"
 #include "base/json_size.h"
 #include "base/printable.h"
 #include "policy/keys.h"
@@ -153,10 +154,9 @@ std::optional<Response> Fields::refusal() {
     if (!fault_.empty()) break;  // the first is what is said
     if (known_.contains(member.key())) continue;
     const std::string_view near = nearest(member.key(), names);
-    std::string listed;
-    for (std::string_view name : names) listed.append(listed.empty() ? "" : ", ").append(name);
     complain(member.key(), "there is no such field",
-             near.empty() ? "there are " + listed : "did you mean " + std::string(near) + "?");
+             near.empty() ? "there are " + with_commas(names)
+                          : "did you mean " + std::string(near) + "?");
   }
   if (fault_.empty()) return std::nullopt;
   return refuse(kBadRequest, fault_, hint_);

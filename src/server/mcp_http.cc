@@ -4,7 +4,7 @@
 #include <iterator>
 #include <vector>
 
-#include "server/secret.h"
+#include "base/random.h"
 
 namespace belljar::server {
 namespace {

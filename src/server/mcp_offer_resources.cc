@@ -7,7 +7,9 @@
 #include "base/syscall.h"
 #include "base/utf8.h"
 #include "server/mcp_offer.h"
+#include "server/message.h"
 #include "server/session_files.h"
+#include "session/mime.h"
 
 namespace belljar::server {
 namespace {
@@ -20,27 +22,6 @@ bool is_plain(char c) {
          std::string_view("-_.~/").find(c) != std::string_view::npos;
 }
 
-std::string percent_decoded(std::string_view text) {
-  auto digit = [](char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-  };
-  std::string bytes;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool coded =
-        text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0;
-    if (!coded) {
-      bytes.push_back(text[i]);
-      continue;
-    }
-    bytes.push_back(static_cast<char>(digit(text[i + 1]) << 4 | digit(text[i + 2])));
-    i += 2;
-  }
-  return bytes;
-}
-
 struct Uri {
   std::string session;
   std::string rest;  // "log", or "files/PATH"
@@ -51,17 +32,10 @@ std::optional<Uri> parse_uri(std::string_view uri) {
   uri.remove_prefix(kScheme.size());
   const std::size_t slash = uri.find('/');
   if (slash == uri.npos) return std::nullopt;
-  return Uri{percent_decoded(uri.substr(0, slash)), percent_decoded(uri.substr(slash + 1))};
-}
-
-std::string mime_of(std::string_view path, bool is_text) {
-  constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
-      {".png", "image/png"},  {".jpg", "image/jpeg"},        {".svg", "image/svg+xml"},
-      {".csv", "text/csv"},   {".json", "application/json"}, {".md", "text/markdown"},
-      {".html", "text/html"}, {".py", "text/x-python"},      {".pdf", "application/pdf"}};
-  for (const auto& [ending, type] : kTypes)
-    if (path.ends_with(ending)) return std::string(type);
-  return is_text ? "text/plain" : "application/octet-stream";
+  std::optional<std::string> session = percent_decode(uri.substr(0, slash));
+  std::optional<std::string> rest = percent_decode(uri.substr(slash + 1));
+  if (!session || !rest) return std::nullopt;
+  return Uri{std::move(*session), std::move(*rest)};
 }
 
 tools::Result<std::string> read_file(const session::Look& look, const std::string& path) {
@@ -101,7 +75,7 @@ json::object file_contents(const std::string& uri, const std::string& path,
                            const std::string& bytes) {
   json::object one{{"uri", uri}};
   const bool text = is_utf8(bytes) && bytes.find('\0') == bytes.npos;
-  one["mimeType"] = mime_of(path, text);
+  one["mimeType"] = session::mime_of(path, text);
   if (text)
     one["text"] = bytes;
   else

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/random.h"
 #include "base/utf8.h"
 #include "server/mcp_offer.h"
 #include "server/secret.h"

@@ -4,6 +4,7 @@
 #include <array>
 #include <boost/json.hpp>
 
+#include "base/commas.h"
 #include "base/printable.h"
 #include "policy/validate.h"
 #include "policy/widening.h"
@@ -23,15 +24,10 @@ constexpr std::array<std::string_view, 19> kAllowed = {
     "deny_net_hosts", "hide",         "protect",        "max_memory_mb", "max_cpu_secs",
     "max_procs",      "max_open_fds", "max_file_sz_mb", "timeout"};
 
-std::string listed(std::span<const std::string_view> names) {
-  std::string text;
-  for (std::string_view name : names) text.append(text.empty() ? "" : ", ").append(name);
-  return text;
-}
-
 std::string which_key(std::string_view wrong) {
   const std::string_view near = find_key(wrong) == nullptr ? nearest(wrong, kAllowed) : "";
-  return near.empty() ? "there are " + listed(kAllowed) : "did you mean " + std::string(near) + "?";
+  return near.empty() ? "there are " + with_commas(kAllowed)
+                      : "did you mean " + std::string(near) + "?";
 }
 
 // A profile of the operator's own file is none that can be asked for.
@@ -40,7 +36,7 @@ std::string which_profile(std::string_view wrong) {
   for (const Profile& profile : profiles()) names.push_back(profile.name);
   const std::string_view near = nearest(wrong, names);
   return (near.empty() ? "" : "did you mean " + std::string(near) + "? ") + "there are " +
-         listed(names) + ", of which those count that allow no more than the server's";
+         with_commas(names) + ", of which those count that allow no more than the server's";
 }
 
 Result<std::vector<std::string>> texts_of(std::string_view name, const json::value& value) {

@@ -1,6 +1,9 @@
 // The tools that run code in a session, and those about sessions themselves.
 #include <boost/json.hpp>
 
+#include <ranges>
+
+#include "base/commas.h"
 #include "server/dispatch.h"
 #include "server/limits.h"
 #include "session/report.h"
@@ -101,9 +104,8 @@ void add_notes(std::string& text, const CallReport& report) {
     add_part(text, "", "note: " + std::to_string(report.out_cut) + " bytes of stdout left out\n");
   if (report.err_cut > 0)
     add_part(text, "", "note: " + std::to_string(report.err_cut) + " bytes of stderr left out\n");
-  std::string names;
-  for (const SessionFile& file : report.files) names += (names.empty() ? "" : ", ") + file.name;
-  if (!names.empty()) add_part(text, "", "files: " + names + "\n");
+  const auto names = report.files | std::views::transform(&SessionFile::name);
+  if (!names.empty()) add_part(text, "", "files: " + with_commas(names) + "\n");
 }
 
 // The whole answer less what is sent in another form: images, and the bytes of files.

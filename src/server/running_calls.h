@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "base/random.h"
 #include "server/cancel.h"
-#include "server/secret.h"
 
 namespace belljar::server {
 

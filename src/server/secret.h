@@ -1,14 +1,10 @@
-// Random names that nobody guesses, and signatures that nobody forges.
+// Signatures that nobody forges.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace belljar::server {
-
-// Two digits for each byte. Without randomness there is nothing left to do: it aborts.
-std::string random_hex(std::size_t bytes);
 
 // HMAC-SHA-256 (RFC 2104), 64 hexadecimal digits.
 std::string sign(std::string_view key, std::string_view text);

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/json_field.h"
+#include "base/random.h"
 #include "base/remove_tree.h"
 
 namespace belljar::server {
@@ -187,7 +188,7 @@ Result<SkillStore::Place> SkillStore::place_for(const Skill* skill, const SkillF
   TRY(check_room(skill, files, by));
   if (skill != nullptr && skill->versions.size() >= kMaxVersions)
     return fail("the skill has too many versions");
-  const std::string id = skill != nullptr ? skill->id : "skill_" + TRY(make_token()).substr(3, 24);
+  const std::string id = skill != nullptr ? skill->id : "skill_" + random_hex(12);
   const std::uint64_t version = skill != nullptr ? skill->latest_version + 1 : 1;
   return Place{
       .id = id, .version = version, .folder = folder_ + "/" + id + "/" + std::to_string(version)};

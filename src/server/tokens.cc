@@ -1,6 +1,5 @@
 #include "server/tokens.h"
 
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/file.h"
+#include "base/random.h"
 #include "base/sha256.h"
 #include "server/secret.h"
 
@@ -90,18 +90,7 @@ bool Principal::may(Right right) const {
   return right == Right::dispatch && rights.contains(Right::run);
 }
 
-Result<std::string> make_token() {
-  std::array<unsigned char, 32> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-    return fail("getrandom", errno);
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string token = "bj_";
-  for (unsigned char byte : bytes) {
-    token.push_back(kDigits[byte >> 4U]);
-    token.push_back(kDigits[byte & 0xfU]);
-  }
-  return token;
-}
+std::string make_token() { return "bj_" + random_hex(32); }
 
 Result<Tokens> Tokens::parse(std::string_view text, std::string_view file) {
   Tokens tokens;
@@ -149,7 +138,7 @@ Result<Tokens> Tokens::read(const std::string& path) {
 Result<Tokens> Tokens::read_or_make(const std::string& path) {
   struct stat found{};
   if (::stat(path.c_str(), &found) == 0) return read(path);
-  const std::string token = TRY(make_token());
+  const std::string token = make_token();
   TRY(make_file(path, "default admin " + token + "\n"));
   return read(path);
 }
@@ -170,7 +159,7 @@ bool Tokens::may(const std::string& name, Right right) const {
 }
 
 Result<std::string> Tokens::add_dispatch(const std::string& owner, const std::string& session) {
-  std::string token = TRY(make_token());
+  std::string token = make_token();
   // One address at a time for each: a new one ends the old.
   std::erase_if(dispatch_, [&](const Entry& entry) {
     return entry.principal.session == session && entry.principal.name == owner;

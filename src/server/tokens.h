@@ -68,6 +68,6 @@ inline constexpr std::size_t kLeastToken = 16;    // characters
 inline constexpr std::size_t kMaxTokens = 1'000;  // in one file
 
 // 256 random bits, in hexadecimal digits.
-Result<std::string> make_token();
+std::string make_token();
 
 }  // namespace belljar::server

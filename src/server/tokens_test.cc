@@ -112,7 +112,7 @@ TEST(Tokens, servers_that_start_at_once_have_the_same_file) {
   ASSERT_EQ(::rmdir(folder.c_str()), 0);
 }
 
-TEST(Tokens, made_ones_differ) { EXPECT_NE(*make_token(), *make_token()); }
+TEST(Tokens, made_ones_differ) { EXPECT_NE(make_token(), make_token()); }
 
 }  // namespace
 }  // namespace belljar::server

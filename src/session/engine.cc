@@ -1,11 +1,9 @@
 #include "session/engine.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
-#include <array>
 #include <filesystem>
 
+#include "base/random.h"
 #include "base/remove_tree.h"
 #include "plan/scratch.h"
 
@@ -14,19 +12,6 @@ namespace {
 
 constexpr std::size_t kMaxId = 128;
 constexpr std::size_t kMaxReaped = 10'000;  // remembered, so that their next call can say so
-
-Result<std::string> random_id() {
-  std::array<unsigned char, 16> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-    return fail("getrandom", errno);
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string id = "s_";
-  for (unsigned char byte : bytes) {
-    id.push_back(kDigits[byte >> 4U]);
-    id.push_back(kDigits[byte & 0xfU]);
-  }
-  return id;
-}
 
 }  // namespace
 
@@ -139,7 +124,7 @@ Result<std::shared_ptr<Session>> Engine::make_session(const std::string& id, Pol
 }
 
 Result<std::string> Engine::open(const std::string& id, std::optional<Policy> policy) {
-  std::string name = id.empty() ? TRY(random_id()) : id;
+  std::string name = id.empty() ? "s_" + random_hex(16) : id;
   if (sessions_.contains(name)) return fail("there is a session " + name + " already");
   TRY(make_session(name, std::move(policy).value_or(policy_)));
   return name;

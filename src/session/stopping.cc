@@ -1,5 +1,7 @@
 #include "session/stopping.h"
 
+#include "base/commas.h"
+
 #include <algorithm>
 #include <csignal>
 #include <cstring>
@@ -219,10 +221,8 @@ std::string about_network(const Policy& policy, std::string_view said) {
   if (policy.network == Network::loopback)
     return "this session has no network but its own loopback, so trying again will not help "
            "(network is loopback)";
-  std::string hosts;
-  for (const std::string& host : policy.hosts) hosts.append(hosts.empty() ? "" : ", ").append(host);
   return "of the network this session reaches only what allow_net names" +
-         (hosts.empty() ? ", which is nothing" : ": " + hosts);
+         (policy.hosts.empty() ? ", which is nothing" : ": " + with_commas(policy.hosts));
 }
 
 }  // namespace belljar::session

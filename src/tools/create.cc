@@ -1,10 +1,10 @@
 #include "tools/create.h"
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <unistd.h>
 
-#include "base/syscall.h"
+#include "base/file.h"
+#include "base/random.h"
 #include "tools/beneath.h"
 
 namespace belljar::tools {
@@ -28,34 +28,12 @@ bool take_owner(int fd, const struct stat& like) {
   return ::geteuid() != 0 || ::fchown(fd, like.st_uid, like.st_gid) == 0 || errno == EPERM;
 }
 
-Result<std::string> unguessable_name() {
-  unsigned char bytes[16];
-  if (::getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
-    return refuse_errno("get random bytes", errno);
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string name = ".belljar-";
-  for (const unsigned char byte : bytes) {
-    name.push_back(kDigits[byte >> 4]);
-    name.push_back(kDigits[byte & 15]);
-  }
-  return name;
-}
-
-Status write_all(int fd, std::string_view content, const std::string& what) {
-  while (!content.empty()) {
-    const ssize_t n = retry([&] { return ::write(fd, content.data(), content.size()); });
-    if (n < 0) return refuse_errno(what, errno);
-    content.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return {};
-}
-
 // Content, owner and mode. Owner first: changing it clears bits of the mode.
 Status fill(int fd, const Replacement& it, const struct stat& folder, const std::string& what) {
   const struct stat& like = it.before != nullptr ? *it.before : folder;
   const mode_t mode = it.before != nullptr ? it.before->st_mode & 0777 : file_mode(folder);
-  TRY(write_all(fd, it.content, what));
-  if (!take_owner(fd, like) || ::fchmod(fd, mode) < 0) return refuse_errno(what, errno);
+  if (!write_all(fd, it.content) || !take_owner(fd, like) || ::fchmod(fd, mode) < 0)
+    return refuse_errno(what, errno);
   return {};
 }
 
@@ -79,7 +57,7 @@ Status create_folder(int parent_fd, const std::string& name, const std::string& 
 Result<NewFile> create_file(const Replacement& it, const std::string& what) {
   struct stat folder{};
   if (::fstat(it.folder_fd, &folder) < 0) return refuse_errno(what, errno);
-  NewFile file{.fd = {}, .name = TRY(unguessable_name())};
+  NewFile file{.fd = {}, .name = ".belljar-" + random_hex(16)};
   // Without a name nothing is left of it should we die before it is whole.
   file.fd = Fd(::openat(it.folder_fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
   if (file.fd) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/commas.h"
 #include "base/printable.h"
 #include "tools/tool_schemas.h"
 
@@ -70,15 +71,9 @@ Tool make(std::string_view name, std::string_view title, std::string_view about,
           .output_schema = std::move(its.output)};
 }
 
-std::string listed(const std::vector<std::string>& items) {
-  std::string text;
-  for (const std::string& item : items) text += (text.empty() ? "" : ", ") + item;
-  return text;
-}
-
 std::string writable_places(const std::vector<std::string>& places) {
   if (places.empty()) return "Nothing can be written here.";
-  return "Files can be written in " + listed(places) + " and nowhere else.";
+  return "Files can be written in " + with_commas(places) + " and nowhere else.";
 }
 
 // The guest's /tmp is a place that only its own programs reach.
@@ -148,7 +143,7 @@ std::string describe(const Tool& tool, const Facts& facts) {
   text += "\n\nIt runs in a sandbox. The working folder is " + facts.workdir + ". " +
           writable_places(facts.writable);
   if (!facts.network.empty()) text += " Network: " + facts.network + ".";
-  if (!facts.limits.empty()) text += " Limits: " + listed(facts.limits) + ".";
+  if (!facts.limits.empty()) text += " Limits: " + with_commas(facts.limits) + ".";
   return text + skills_there(facts);
 }
 

@@ -3,8 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/printable.h"
-#include "base/syscall.h"
 #include "tools/beneath.h"
 #include "tools/create.h"
 
@@ -15,11 +15,7 @@ namespace {
 Status write_in_place(const Place& place, std::string_view content, const std::string& what) {
   const Fd file = open_again(place.self.get(), O_WRONLY | O_TRUNC);
   if (!file) return refuse_errno(what, errno);
-  while (!content.empty()) {
-    const ssize_t n = retry([&] { return ::write(file.get(), content.data(), content.size()); });
-    if (n < 0) return refuse_errno(what, errno);
-    content.remove_prefix(static_cast<std::size_t>(n));
-  }
+  if (!write_all(file.get(), content)) return refuse_errno(what, errno);
   return {};
 }
 

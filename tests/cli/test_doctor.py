@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 
 import jar as jars
@@ -25,3 +26,13 @@ def test_a_verification_is_json_when_asked_and_leaves_nothing(scene, profile):
     assert said["holds"] == all(held.values()) == (profile == "developer"), done.stdout
     assert done.returncode == (0 if said["holds"] else 1)
     assert [name for name in set(os.listdir("/tmp")) - before if "verify" in name] == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may chroot")
+def test_a_chroot_is_said_to_be_why_there_are_no_user_namespaces(tmp_path):
+    shutil.copy(jars.binary(), tmp_path / "belljar")
+    said = subprocess.run(["chroot", tmp_path, "/belljar", "doctor"], capture_output=True, text=True, timeout=120).stdout
+    assert "NO   user namespaces" in said, said
+    assert "This seems to be a chroot" in said, said
+    outside = subprocess.run([jars.binary(), "doctor"], capture_output=True, text=True, timeout=120).stdout
+    assert "chroot" not in outside, outside

@@ -1,6 +1,7 @@
 // What the MCP conformance suite calls by fixed names, on the stack that is shipped.
 #pragma once
 
+#include "base/random.h"
 #include "server/mcp_service.h"
 #include "server/secret.h"
 
