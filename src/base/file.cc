@@ -36,7 +36,7 @@ Status write_text(const std::string& path, std::string_view text) {
 bool write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t n = retry([&] { return ::write(fd, bytes.data(), bytes.size()); });
-    if (n < 0) return false;
+    if (n <= 0) return false;
     bytes.remove_prefix(static_cast<std::size_t>(n));
   }
   return true;
