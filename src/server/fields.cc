@@ -6,6 +6,7 @@
 #include "base/commas.h"
 #include "base/json_size.h"
 #include "base/printable.h"
+#include "base/whole_number.h"
 #include "policy/keys.h"
 
 namespace belljar::server {
@@ -15,8 +16,6 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::uint64_t kMaxMilliseconds = 86'400'000ULL * 365;  // far from any overflow
-
-constexpr double kLargestExact = 9007199254740992.0;  // 2^53
 
 constexpr std::string_view kOneObject =
     "send one object, as {\"code\": \"1 + 1\"}; /openapi.json describes every request";
@@ -113,9 +112,8 @@ std::optional<std::uint64_t> Fields::number(std::string_view name) {
     return static_cast<std::uint64_t>(value->as_int64());
   if (value->is_uint64()) return value->as_uint64();
   // 3.0 is a whole number too; one that is too large for us is as good as the largest.
-  if (value->is_double() && value->as_double() >= 0 &&
-      std::trunc(value->as_double()) == value->as_double())
-    return static_cast<std::uint64_t>(std::min(value->as_double(), kLargestExact));
+  if (value->is_double() && value->as_double() >= 0 && is_whole(value->as_double()))
+    return static_cast<std::uint64_t>(std::min(std::round(value->as_double()), kLargestExact));
   complain(name, "must be a whole number, 0 or more");
   return std::nullopt;
 }

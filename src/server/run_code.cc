@@ -4,6 +4,7 @@
 #include <ranges>
 
 #include "base/commas.h"
+#include "base/whole_number.h"
 #include "server/dispatch.h"
 #include "server/limits.h"
 #include "session/report.h"
@@ -24,7 +25,10 @@ Read<std::optional<std::int64_t>> number_in(const json::object& arguments, std::
   const json::value* value = arguments.if_contains(name);
   if (value == nullptr || value->is_null()) return std::nullopt;
   boost::system::error_code error;
-  const auto number = value->is_number() ? value->to_number<std::int64_t>(error) : -1;
+  const json::value whole = value->is_double() && is_whole(value->get_double())
+                                ? std::round(value->get_double())
+                                : *value;
+  const auto number = whole.is_number() ? whole.to_number<std::int64_t>(error) : -1;
   if (error || number <= 0)
     return std::unexpected(Wrong{std::string(name) + " must be a whole number above 0"});
   return number;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/printable.h"
+#include "base/whole_number.h"
 #include "policy/keys.h"
 
 namespace belljar::tools {
@@ -12,12 +13,10 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr double kLargestExact = 9007199254740992.0;  // 2^53
-
 // 3.0 is an integer in JSON Schema.
 bool is_integer(const json::value& value) {
   if (value.is_int64() || value.is_uint64()) return true;
-  return value.is_double() && std::trunc(value.get_double()) == value.get_double() &&
+  return value.is_double() && is_whole(value.get_double()) &&
          std::abs(value.get_double()) <= kLargestExact;
 }
 

@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "base/utf8.h"
+#include "base/whole_number.h"
 #include "tools/arguments.h"
 #include "tools/edit.h"
 #include "tools/glob.h"
@@ -30,7 +31,7 @@ class Arguments {
   std::optional<std::uint64_t> number(std::string_view name) const {
     const json::value* value = object_.if_contains(name);
     if (value == nullptr) return std::nullopt;
-    return value->is_double() ? static_cast<std::uint64_t>(value->get_double())
+    return value->is_double() ? static_cast<std::uint64_t>(std::round(value->get_double()))
                               : value->to_number<std::uint64_t>();
   }
   bool flag(std::string_view name) const {

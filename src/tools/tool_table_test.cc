@@ -107,6 +107,7 @@ TEST(Arguments, that_fit_pass) {
   for (const auto& [tool, arguments] : std::vector<std::pair<const char*, const char*>>{
            {"read", R"({"path": "a"})"},
            {"read", R"({"path": "a", "offset": 3.0, "limit": 2000, "session": "x"})"},
+           {"read", R"({"path": "a", "offset": 2199163974726183.0})"},
            {"shell", R"({"commands": ["ls"], "one_shot": true})"},
            {"process_start", R"({"arguments": ["a"], "environment": {"A": "b"}})"},
            {"process_signal", R"({"process": "p", "signal": "INT"})"},

@@ -64,6 +64,14 @@ def test_a_timeout_is_a_result_and_no_error(server, ann):
     assert answer["status"] == "timeout" and answer["stdout"] == "on\n"
 
 
+@pytest.mark.parametrize("number", [3000.0, 2199163974726183.0])
+def test_a_whole_number_may_have_a_point(server, ann, number):
+    session = ann.session()
+    assert ann.python(session, "1 + 1", timeout_ms=number)["result"] == "2"
+    answer = ann.post(f"/v1/sessions/{session}/tools/python", code="1 + 1", timeout_ms=number)
+    assert answer.status == 200 and not answer.json["is_error"], answer.json
+
+
 def test_a_call_of_its_own_leaves_no_session(server, ann):
     answer = ann.post("/v1/execute/python", code="1 + 1")
     assert answer.status == 200 and answer.json["result"] == "2"
@@ -78,6 +86,7 @@ def test_a_call_of_its_own_leaves_no_session(server, ann):
         ("python", {"code": 1}),
         ("python", {"code": "1", "timeout_ms": 0}),
         ("python", {"code": "1", "timeout_ms": -5}),
+        ("python", {"code": "1", "timeout_ms": 1.5}),
         ("python", {"code": "1", "outputs": [1]}),
         ("python", {"code": "1", "colour": "red"}),
         ("shell", {"commands": []}),

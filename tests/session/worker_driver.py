@@ -237,12 +237,16 @@ class Worker:
         while self.asked_to_stop and time.monotonic() < end and not select.select([self.socket], [], [], 1)[0]:
             self.interrupt()
 
-    def wait_for(self, text: str):
-        """Until the guest has printed this."""
+    def wait_for(self, text: str, asking: bool = False):
+        """Until the guest has printed this; `asking`: because of an interrupt, see ask_again."""
         end = time.monotonic() + PATIENCE
+        again = time.monotonic() + 1
         while time.monotonic() < end:
             with self.out.lock:
                 if text.encode() in self.out.data:
                     return
+            if asking and time.monotonic() > again:
+                self.interrupt()
+                again += 1
             time.sleep(0.0005)
         raise TimeoutError(f"never printed: {text}")
