@@ -29,7 +29,8 @@ bool in_a_chroot() {
   struct statx root{};
   struct stat first{};  // of the first process, which only root may look at
   if (::statx(AT_FDCWD, "/", 0, STATX_INO, &root) != 0) return false;
-  if ((root.stx_attributes & STATX_ATTR_MOUNT_ROOT) == 0) return true;
+  const bool knows_mounts = (root.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0;  // Linux 5.8
+  if (knows_mounts && (root.stx_attributes & STATX_ATTR_MOUNT_ROOT) == 0) return true;
   return ::stat("/proc/1/root/.", &first) == 0 && first.st_ino != root.stx_ino;
 }
 

@@ -1,6 +1,7 @@
 // The tools that run code in a session, and those about sessions themselves.
 #include <boost/json.hpp>
 
+#include <cmath>
 #include <ranges>
 
 #include "base/commas.h"

@@ -1,9 +1,9 @@
 #include "tools/file_tools.h"
 
 #include <boost/json.hpp>
+#include <cmath>
 
 #include "base/utf8.h"
-#include "base/whole_number.h"
 #include "tools/arguments.h"
 #include "tools/edit.h"
 #include "tools/glob.h"

@@ -28,8 +28,8 @@ def test_a_verification_is_json_when_asked_and_leaves_nothing(scene, profile):
     assert [name for name in set(os.listdir("/tmp")) - before if "verify" in name] == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may chroot")
-def test_a_chroot_is_said_to_be_why_there_are_no_user_namespaces(tmp_path):
+@pytest.mark.parametrize("identity", ["root"], indirect=True)
+def test_a_chroot_is_said_to_be_why_there_are_no_user_namespaces(identity, tmp_path):
     shutil.copy(jars.binary(), tmp_path / "belljar")
     said = subprocess.run(["chroot", tmp_path, "/belljar", "doctor"], capture_output=True, text=True, timeout=120).stdout
     assert "NO   user namespaces" in said, said
