@@ -2,10 +2,10 @@
 #include <boost/json.hpp>
 
 #include <cmath>
+#include <limits>
 #include <ranges>
 
 #include "base/commas.h"
-#include "base/whole_number.h"
 #include "server/dispatch.h"
 #include "server/limits.h"
 #include "session/report.h"
@@ -16,35 +16,19 @@ namespace {
 namespace json = boost::json;
 using std::chrono::milliseconds;
 
-struct Wrong {
-  std::string what;
-};
-template <class T>
-using Read = std::expected<T, Wrong>;
-
-Read<std::optional<std::int64_t>> number_in(const json::object& arguments, std::string_view name) {
+// Of arguments that fit the tool's schema.
+std::optional<std::int64_t> number_in(const json::object& arguments, std::string_view name) {
   const json::value* value = arguments.if_contains(name);
-  if (value == nullptr || value->is_null()) return std::nullopt;
-  boost::system::error_code error;
-  const json::value whole = value->is_double() && is_whole(value->get_double())
-                                ? std::round(value->get_double())
-                                : *value;
-  const auto number = whole.is_number() ? whole.to_number<std::int64_t>(error) : -1;
-  if (error || number <= 0)
-    return std::unexpected(Wrong{std::string(name) + " must be a whole number above 0"});
-  return number;
+  if (value == nullptr) return std::nullopt;
+  if (value->is_double()) return std::llround(value->get_double());
+  // What is unsigned is more than fits; there is a largest of everything.
+  return value->is_uint64() ? std::numeric_limits<std::int64_t>::max() : value->as_int64();
 }
 
-Read<std::vector<std::string>> texts_in(const json::object& arguments, std::string_view name) {
+std::vector<std::string> texts_in(const json::object& arguments, std::string_view name) {
   std::vector<std::string> texts;
-  const json::value* value = arguments.if_contains(name);
-  if (value == nullptr || value->is_null()) return texts;
-  const json::array* list = value->if_array();
-  if (list == nullptr) return std::unexpected(Wrong{std::string(name) + " must be a list"});
-  for (const json::value& one : *list) {
-    if (!one.is_string()) return std::unexpected(Wrong{std::string(name) + " must hold strings"});
-    texts.emplace_back(one.get_string());
-  }
+  if (const json::value* value = arguments.if_contains(name))
+    for (const json::value& one : value->as_array()) texts.emplace_back(one.as_string());
   return texts;
 }
 
@@ -59,37 +43,24 @@ bool flag_in(const json::object& arguments, std::string_view name) {
   return value != nullptr && value->is_bool() && value->get_bool();
 }
 
-Read<PythonCall> python_call(const json::object& arguments) {
+PythonCall python_call(const json::object& arguments) {
   PythonCall call;
-  const json::value* code = arguments.if_contains("code");
-  if (code == nullptr || !code->is_string()) return std::unexpected(Wrong{"code must be a string"});
-  call.code = std::string(code->get_string());
-  const auto timeout = number_in(arguments, "timeout_ms");
-  if (!timeout) return std::unexpected(timeout.error());
-  if (*timeout) call.timeout = milliseconds(**timeout);
-  auto outputs = texts_in(arguments, "outputs");
-  if (!outputs) return std::unexpected(outputs.error());
-  call.outputs = *std::move(outputs);
+  call.code = text_in(arguments, "code").value_or("");
+  if (const auto timeout = number_in(arguments, "timeout_ms"))
+    call.timeout = milliseconds(*timeout);
+  call.outputs = texts_in(arguments, "outputs");
   call.output_file = text_in(arguments, "output_file");
   return call;
 }
 
-Read<ShellCall> shell_call(const json::object& arguments) {
+ShellCall shell_call(const json::object& arguments) {
   ShellCall call;
-  auto commands = texts_in(arguments, "commands");
-  if (!commands) return std::unexpected(commands.error());
-  call.commands = *std::move(commands);
-  if (call.commands.empty())
-    return std::unexpected(Wrong{"commands must be a list of at least one string"});
-  const auto timeout = number_in(arguments, "timeout_ms");
-  if (!timeout) return std::unexpected(timeout.error());
-  if (*timeout) call.timeout = milliseconds(**timeout);
-  const auto length = number_in(arguments, "max_output_length");
-  if (!length) return std::unexpected(length.error());
-  if (*length) call.max_output = static_cast<std::size_t>(**length);
-  auto outputs = texts_in(arguments, "outputs");
-  if (!outputs) return std::unexpected(outputs.error());
-  call.outputs = *std::move(outputs);
+  call.commands = texts_in(arguments, "commands");
+  if (const auto timeout = number_in(arguments, "timeout_ms"))
+    call.timeout = milliseconds(*timeout);
+  if (const auto length = number_in(arguments, "max_output_length"))
+    call.max_output = static_cast<std::size_t>(*length);
+  call.outputs = texts_in(arguments, "outputs");
   call.output_file = text_in(arguments, "output_file");
   call.one_shot = flag_in(arguments, "one_shot");
   return call;
@@ -202,16 +173,14 @@ Async<ToolAnswer> Dispatcher::run_code(ToolCall& call, Call asked, session::Work
 }
 
 Async<ToolAnswer> Dispatcher::run_python(ToolCall& call) {
-  Read<PythonCall> asked = python_call(call.arguments);
-  if (!asked) co_return tool_error("invalid_arguments", asked.error().what);
-  co_return co_await run_code(call, std::move(*asked), session::Worker::python,
+  PythonCall asked = python_call(call.arguments);
+  co_return co_await run_code(call, std::move(asked), session::Worker::python,
                               &session::Engine::python);
 }
 
 Async<ToolAnswer> Dispatcher::run_shell(ToolCall& call) {
-  Read<ShellCall> asked = shell_call(call.arguments);
-  if (!asked) co_return tool_error("invalid_arguments", asked.error().what);
-  co_return co_await run_code(call, std::move(*asked), session::Worker::shell,
+  ShellCall asked = shell_call(call.arguments);
+  co_return co_await run_code(call, std::move(asked), session::Worker::shell,
                               &session::Engine::shell);
 }
 

@@ -64,8 +64,8 @@ def test_a_timeout_is_a_result_and_no_error(server, ann):
     assert answer["status"] == "timeout" and answer["stdout"] == "on\n"
 
 
-@pytest.mark.parametrize("number", [3000.0, 2199163974726183.0])
-def test_a_whole_number_may_have_a_point(server, ann, number):
+@pytest.mark.parametrize("number", [3000.0, 2199163974726183.0, 2**64 - 1])
+def test_whole_numbers_may_have_a_point_or_be_large(server, ann, number):
     session = ann.session()
     assert ann.python(session, "1 + 1", timeout_ms=number)["result"] == "2"
     answer = ann.post(f"/v1/sessions/{session}/tools/python", code="1 + 1", timeout_ms=number)
