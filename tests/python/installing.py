@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 
 ROOT = pathlib.Path(__file__).parents[2]
+LONG = os.environ.get("BELLJAR_LONG") == "1"
 DEBIANS = "/usr/bin/python3"
 TOOLS = ROOT / "build/python-tools"
 NEEDED = ["scikit-build-core", "mypy", "pyright"]
@@ -26,8 +27,17 @@ class Installed:
 
 
 def build(source: pathlib.Path, into: pathlib.Path) -> pathlib.Path:
-    """The wheel. Without isolation: for each new environment everything would be built anew."""
+    """The wheel. Without isolation: for each new environment everything would be built anew.
+
+    The quick tier packages the library that the tests' build has made; the long one compiles it as pip does.
+    """
     command = ["pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", into, source]
+    if not LONG:
+        stripped = ROOT / "build/python-packaged/libbelljar.so"
+        stripped.parent.mkdir(parents=True, exist_ok=True)
+        run("strip", "--strip-debug", "-o", stripped, ROOT / "build/dev/libbelljar.so")
+        command += ["-C", f"build-dir={stripped.parent}/build", "-C", f"cmake.define.BELLJAR_PYTHON_LIBRARY={stripped}"]
+        command += ["-C", "build.targets="]
     run(TOOLS / "bin/python", "-m", *command, env={**os.environ, **BUILDING})
     (wheel,) = into.glob("belljar-*.whl")
     return wheel

@@ -10,9 +10,7 @@ import zipfile
 
 import pytest
 import worker_driver
-from installing import BUILDING, DEBIANS, ROOT, build, environment, run
-
-LONG = os.environ.get("BELLJAR_LONG") == "1"
+from installing import BUILDING, DEBIANS, LONG, ROOT, build, environment, run
 
 
 @pytest.fixture

@@ -16,12 +16,5 @@ target_link_options(belljar_python PRIVATE
   # itself they can be linked too.
   -Wl,-Bsymbolic -Wl,--version-script=${native_dir}/exports.map -Wl,--gc-sections -Wl,-z,defs)
 set_target_properties(belljar_python PROPERTIES LINK_DEPENDS ${native_dir}/exports.map)
-install(TARGETS belljar_python LIBRARY DESTINATION belljar/_lib COMPONENT python)
-
-# Under the name that the library asks for.
-execute_process(COMMAND ${CMAKE_OBJDUMP} -p ${RE2} OUTPUT_VARIABLE re2_headers
-                COMMAND_ERROR_IS_FATAL ANY)
-string(REGEX MATCH "SONAME +([^ \n]+)" re2_soname "${re2_headers}")
-set(re2_soname ${CMAKE_MATCH_1})
-file(REAL_PATH ${RE2} re2_file)
-install(PROGRAMS ${re2_file} DESTINATION belljar/_lib RENAME ${re2_soname} COMPONENT python)
+install(TARGETS belljar_python LIBRARY DESTINATION belljar/_lib COMPONENT python EXCLUDE_FROM_ALL)
+include(${native_dir}/re2.cmake)
