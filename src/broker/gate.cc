@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include "base/syscall.h"
+#include "broker/upgrade_answer.h"
 
 namespace belljar::broker {
 namespace {
@@ -10,7 +11,6 @@ namespace {
 constexpr std::size_t kChunk = std::size_t{16} << 10;
 constexpr std::uint16_t kHttp = 80;
 constexpr std::uint16_t kHttps = 443;
-constexpr std::string_view kSwitched = "HTTP/1.1 101";
 
 ssize_t receive(Stream& from, std::span<std::byte> into) {
   return retry(
@@ -123,7 +123,6 @@ Async<bool> Gate::pass_request(const HttpRequests::Step& step) {
   if (request.upgrade) {
     if (!first_request_) co_return refuse(request.host.name, "HTTP: Upgrade in a later request");
     upgrade_ = Upgrade::asked;
-    websocket_ = true;
   }
   first_request_ = false;
   co_return is_allowed(request.host.name);
@@ -159,17 +158,11 @@ Async<void> Gate::listen() {
 }
 
 void Gate::look_for_upgrade(std::span<const std::byte> answer) {
-  for (std::byte byte : answer) {
-    if (status_line_.size() == kSwitched.size()) break;
-    status_line_.push_back(static_cast<char>(byte));
-  }
-  if (status_line_.size() < kSwitched.size() && kSwitched.starts_with(status_line_)) return;
-  const bool switched = status_line_ == kSwitched;
-  upgrade_ = switched ? Upgrade::done : Upgrade::refused;
-  if (switched && !websocket_) {
-    refuse({}, "HTTP: an upgrade to a protocol that cannot be followed");
-    link_.cut();
-  }
+  upgrade_answer_ += as_text(answer);
+  const std::optional<bool> agreed = agrees_to_websocket(upgrade_answer_);
+  if (!agreed) return;
+  upgrade_ = *agreed ? Upgrade::done : Upgrade::refused;
+  upgrade_answer_ = {};
   answered_.raise();
 }
 

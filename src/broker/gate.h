@@ -69,11 +69,10 @@ class Gate {
   Speech speech_ = Speech::unknown;
   TlsTalk tls_;
   Upgrade upgrade_ = Upgrade::none;
-  bool websocket_ = false;  // is what the upgrade is to
   bool first_request_ = true;
-  std::string noted_;        // the name of the last event
-  std::string status_line_;  // of the answer to an upgrade
-  Signal answered_;          // it is no longer `asked`
+  std::string noted_;           // the name of the last event
+  std::string upgrade_answer_;  // as far as it has come
+  Signal answered_;             // it is no longer `asked`
 };
 
 }  // namespace belljar::broker

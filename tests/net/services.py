@@ -297,9 +297,16 @@ class WebHandler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.call.requests.append((self.requestline, self.headers.get_all("Host") or []))
+        path = urllib.parse.urlsplit(self.path)
+        if path.path == "/deaf":  # as some servers are: the body is the next request
+            self._answer(200, "text/plain", b"no body read\n")
+            return
+        if path.path == "/status/101":  # as some applications answer, without another protocol
+            self.send_response(101)
+            self.end_headers()
+            return
         length = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(length) if length else self._chunks()
-        path = urllib.parse.urlsplit(self.path)
         if path.path.startswith("/git/"):
             self._git(path, body)
             return
@@ -315,7 +322,7 @@ class WebHandler(http.server.BaseHTTPRequestHandler):
         else:
             self._answer(200, *found)
 
-    do_POST = do_HEAD = do_PUT = do_GET  # noqa: N815
+    do_POST = do_HEAD = do_PUT = do_DELETE = do_GET  # noqa: N815
 
     def _answer(self, status: int, kind: str, body: bytes, extra=()) -> None:
         self.send_response(status)

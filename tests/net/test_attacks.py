@@ -229,6 +229,14 @@ REQUESTS = {
     "after_chunks": [
         f"POST /echo HTTP/1.1\r\nHost: {GOOD}\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n" + get(BAD)
     ],
+    "inside_a_body_of_get": [f"GET /deaf HTTP/1.1\r\nHost: {GOOD}\r\nContent-Length: {len(HIDDEN)}\r\n\r\n{HIDDEN}"],
+    "inside_a_body_of_post": [f"POST /deaf HTTP/1.1\r\nHost: {GOOD}\r\nContent-Length: {len(HIDDEN)}\r\n\r\n{HIDDEN}"],
+    "inside_a_body_of_delete": [
+        f"DELETE /deaf HTTP/1.1\r\nHost: {GOOD}\r\nContent-Length: {len(HIDDEN)}\r\n\r\n{HIDDEN}"
+    ],
+    "after_an_upgrade_that_is_none": [
+        get(GOOD, "Connection: Upgrade\r\nUpgrade: websocket\r\n").replace(" / ", " /status/101 "), get(BAD)
+    ],
     "two_hosts": [f"GET / HTTP/1.1\r\nHost: {GOOD}\r\nHost: {BAD}\r\n\r\n"],
     "two_hosts_other_order": [f"GET / HTTP/1.1\r\nHost: {BAD}\r\nHost: {GOOD}\r\n\r\n"],
     "absolute": [f"GET http://{BAD}/ HTTP/1.1\r\nHost: {GOOD}\r\n\r\n"],
@@ -255,6 +263,14 @@ def test_asks_for_another_host_over_http(attacker, form):
     calls = spoken(attacker, HTTP, REQUESTS[form])
     asked = [(line, host) for call in calls for line, hosts in call.requests for host in [line, *hosts] if BAD in host]
     attacker.verdict(asked=bool(asked))
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "POST"])
+@pytest.mark.parametrize("body", ['{"query": "GET / HTTP/1.1"}', "hello world", "-- GET / HTTP/1.1"])
+def test_a_request_with_a_body_passes(wired, method, body):
+    """Elasticsearch's clients, among others, send a body with GET."""
+    command = ["/usr/bin/curl", "-sS", "-X", method, "--data-binary", body, "http://alpha.example/echo"]
+    assert wired.ok([*command, "--next", *command[1:]], "alpha.example") == body * 2
 
 
 @attack(32, "network", profiles=ONE)
