@@ -39,7 +39,7 @@ struct Broker::Inside {
 
   void serve(Fd notifications) {
     begin(loop, Calls::serve(std::make_shared<Calls>(loop, judge, events, streams, datagrams,
-                                                     std::move(notifications))));
+                                                     closer, std::move(notifications))));
   }
 
   Async<void> publish(Stream listener, std::uint16_t port) {
@@ -53,6 +53,7 @@ struct Broker::Inside {
   Rules rules;
   Judge judge;
   Events events;
+  Closer closer;
   // Below what its coroutines use: they end with it.
   Loop loop{1};
   Sockets sockets;
