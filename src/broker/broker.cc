@@ -31,9 +31,9 @@ struct Broker::Inside {
         judge(rules),
         events(std::move(on_event)),
         sockets(loop, std::move(doors.sockets)),
-        streams(loop, judge, events, sockets),
-        datagrams(loop, judge, events, sockets),
-        names(loop, judge, events, std::move(doors.dns_udp), std::move(doors.dns_tcp)) {
+        streams(loop, judge, events, sockets, allowance),
+        datagrams(loop, judge, events, sockets, allowance),
+        names(loop, judge, events, allowance, std::move(doors.dns_udp), std::move(doors.dns_tcp)) {
     serve(std::move(doors.notifications));
   }
 
@@ -54,6 +54,7 @@ struct Broker::Inside {
   Judge judge;
   Events events;
   Closer closer;
+  Allowance allowance;
   // Below what its coroutines use: they end with it.
   Loop loop{1};
   Sockets sockets;

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import resource
 import socket
 import threading
 import time
@@ -764,3 +765,46 @@ def test_a_socket_that_lingers_does_not_stop_the_broker(wired):
     assert closed >= 1, "the socket does not linger"
     assert answered < 4, "the broker waited"
     assert run.seconds < 8, "the end waited"
+
+
+HOLDS = """
+import errno, os, resource, socket, sys
+address, port, many = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+resource.setrlimit(resource.RLIMIT_NOFILE, (many + 50, many + 50))
+lines, errors = [], set()
+for _ in range(many):
+    line = socket.socket()
+    error = line.connect_ex((address, port))
+    if error:
+        errors.add(errno.errorcode[error])
+    else:
+        lines.append(line)
+for line in lines:
+    line.sendall(b"knock")
+answered = sum(line.recv(10) == b"knock" for line in lines)
+print(len(lines), answered, *errors, flush=True)
+for line in lines[:10]:
+    line.shutdown(socket.SHUT_WR)
+    line.recv(1)  # the end of the other side: by then both are
+    line.close()
+line = socket.create_connection((address, port))
+line.sendall(b"again")
+print(line.recv(10).decode(), flush=True)
+"""
+DESCRIPTORS = 1024
+
+
+def test_a_jar_takes_a_share_of_the_descriptors(wired):
+    """Those that are left are the server's, and other jars'. What has ended makes room."""
+    command = wired.python(HOLDS, ALPHA[0], ECHO, 600)
+
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
+
+    run = wired.run(command, ALPHA[0], policy=["--max-open-fds=900"], preexec_fn=few)
+    assert run.exit == 0
+    held, answered, *errors, again = run.stdout.split()
+    assert 50 <= int(held) < DESCRIPTORS / 4 and held == answered
+    assert errors == ["ENOBUFS"]
+    assert again == "again"
+    assert any("too many connections" in event["why"] for event in events(run) if not event["allowed"])
