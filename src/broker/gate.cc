@@ -21,7 +21,9 @@ ssize_t receive(Stream& from, std::span<std::byte> into) {
 
 Async<void> Gate::pass() {
   bool goes = co_await pass_tls();
-  if (goes && speech_ != Speech::tls) goes = co_await pass_requests();
+  if (goes && speech_ != Speech::tls) {
+    goes = co_await pass_requests();
+  }
   if (!goes) {
     if (!ended_) link_.cut();
     co_return;
