@@ -72,7 +72,7 @@ Result<std::unique_ptr<Engine>> Engine::make(Loop& loop, Policy policy, Caller c
   };
   common.removing.begin([has_ended] { remove_stale_scratch_folders(has_ended); },
                         "what others left");
-  (void)common.warm.find(shared_by_sessions(engine->policy_, common.settings));  // on its way
+  (void)common.warm.find(shared_by_sessions(engine->policy_, common.settings), {});  // on its way
   return engine;
 }
 
