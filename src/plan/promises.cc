@@ -13,6 +13,11 @@ constexpr const char* kGetCgroup =
 
 constexpr const char* kOnlyOurs = "nothing need be done: no guest's code runs in this jar";
 
+// Whether the policy shows the sockets of the host's services.
+bool sockets_are_granted(const Plan& plan) {
+  return plan.layout.whole_root && (plan.layout.root_writable || plan.policy.files.services);
+}
+
 // Says for each promise what keeps it, and what is missing.
 class Judge {
  public:
@@ -53,11 +58,15 @@ class Judge {
     if (plan_.landlock->abi < 3)
       lose(Promise::files, true, "Landlock before ABI 3 does not stop a file from being emptied",
            kGetNamespaces);
-    lose(
-        Promise::files, false,
-        "Landlock stops neither stat, nor changes of mode, owner, times and attributes outside, "
-        "nor calls to Unix sockets there, nor the use of a device file in a folder that is granted",
-        kGetNamespaces);
+    if (!sockets_are_granted(plan_))
+      lose(Promise::files, true,
+           "Landlock does not stop calls to Unix sockets outside, such as those of Docker, systemd "
+           "and the ssh agent, which run programs for who calls",
+           kGetNamespaces);
+    lose(Promise::files, false,
+         "Landlock stops neither stat, nor changes of mode, owner, times and attributes outside, "
+         "nor the use of a device file in a folder that is granted",
+         kGetNamespaces);
     if (!plan_.outside_proc && !plan_.layout.whole_root)
       plan_.warnings.emplace_back(
           "without mounts of its own the guest has no /proc and no shared memory");

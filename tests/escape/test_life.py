@@ -132,7 +132,7 @@ class PoorJar(jars.Jar):
 
 
 # For want of what the other promises need; "processes" is the one that is tried.
-POOR = ["--network=none", "--timeout=2", "--accept-degraded=limits", "--accept-degraded=exceptions"]
+POOR = ["--network=none", "--timeout=2", *(f"--accept-degraded={loss}" for loss in ("files", "limits", "exceptions"))]
 
 
 @pytest.mark.parametrize("identity", ["user"], indirect=True)
