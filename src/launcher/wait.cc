@@ -267,7 +267,7 @@ void allow_many_descriptors() {
 Result<Outcome> supervise(const Plan& plan, const Command& command, Jar jar,
                           const Supervision& supervision) {
   Supervisor supervisor(plan, command, std::move(jar));
-  if (plan.notify && supervision.forward_signals) allow_many_descriptors();
+  if (plan.has_broker() && supervision.forward_signals) allow_many_descriptors();
   if (supervision.forward_signals) TRY(supervisor.be_the_program());
   return supervisor.run();
 }

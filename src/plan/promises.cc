@@ -13,11 +13,6 @@ constexpr const char* kGetCgroup =
 
 constexpr const char* kOnlyOurs = "nothing need be done: no guest's code runs in this jar";
 
-// Whether the policy shows the sockets of the host's services.
-bool sockets_are_granted(const Plan& plan) {
-  return plan.layout.whole_root && (plan.layout.root_writable || plan.policy.files.services);
-}
-
 // Says for each promise what keeps it, and what is missing.
 class Judge {
  public:
@@ -29,6 +24,7 @@ class Judge {
     std::vector<std::string> layers;
     if (plan_.view) layers.emplace_back("view");
     if (plan_.landlock) layers.emplace_back("landlock");
+    if (plan_.makes_connects() && plan_.landlock) layers.emplace_back("supervised connects");
     if (layers.empty())
       lose(Promise::files, true, "there are neither mounts of our own nor Landlock",
            kGetNamespaces);
@@ -58,7 +54,7 @@ class Judge {
     if (plan_.landlock->abi < 3)
       lose(Promise::files, true, "Landlock before ABI 3 does not stop a file from being emptied",
            kGetNamespaces);
-    if (!sockets_are_granted(plan_))
+    if (!plan_.makes_connects() && !plan_.sockets_are_granted())
       lose(Promise::files, true,
            "Landlock does not stop calls to Unix sockets outside, such as those of Docker, systemd "
            "and the ssh agent, which run programs for who calls",
@@ -146,7 +142,7 @@ class Judge {
            "processes changed",
            kGetNamespaces);
     // The network namespace also has the abstract unix sockets to itself.
-    if (!plan_.net && !scoped)
+    if (!plan_.net && !scoped && !plan_.makes_connects())
       lose(Promise::processes, false, "abstract unix sockets of the host can be reached",
            "Linux 6.12 (Landlock ABI 6), or a network mode other than full");
   }
