@@ -86,6 +86,9 @@ inline constexpr std::string_view kPermissions[] = {"auto", "ask", "deny"};
 inline constexpr FlagHelp kServeFlags[] = {
     {"listen", 0, "ADDRESS:PORT|unix:PATH", "listen here instead of 127.0.0.1:8077 (repeatable)"},
     {"allow-remote", 0, "", "the address may be one that others can reach"},
+    {"no-tenant-isolation", 0, "",
+     "serve although the policy lets a session reach the files of all others, as --profile=open "
+     "does"},
     {"config", 0, "FILE", "read this file instead of yours and the project's", Offer::file},
     {"token-file", 0, "FILE", "the tokens; made with one in it if it is not there", Offer::file},
     {"skills-dir", 0, "DIR", "where skills are kept", Offer::folder},

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/printable.h"
 #include "base/random.h"
 #include "base/utf8.h"
 #include "server/mcp_offer.h"
@@ -45,7 +46,7 @@ struct Watcher {
 };
 
 std::string question_of(const std::string& tool, const json::object& arguments) {
-  std::string shown = json::serialize(arguments);
+  const std::string shown = visible(json::serialize(arguments));
   constexpr std::size_t kMaxShown = std::size_t{32} << 10;
   if (shown.size() <= kMaxShown) return "May the model use " + tool + " with " + shown + "?";
   // What is not shown should not be approved by who does not know of it.
