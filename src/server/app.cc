@@ -145,9 +145,18 @@ std::expected<std::shared_ptr<Place>, Response> App::take_place(const Principal&
 
 Admission App::admit(Request& request) {
   if (std::optional<Response> foreign = refuse_foreign(request, setup_.names))
+  const PageRules page = PageRules::of(request, setup_.names);
+  Admission admission = let_in(request, page);
+  if (!admission) page.add_to(admission.error());
+  return admission;
+}
+
+Admission App::let_in(Request& request, const PageRules& page) {
     return std::unexpected(std::move(*foreign));
   Match matched = match(routes(), request.method, request.path);
   if (matched.route == nullptr && matched.allowed.empty())
+  if (!page.origin.empty() && PageRules::asks_before(request))
+    return std::unexpected(page.answer_before(request, matched.allowed));
     return std::unexpected(refuse(kNotFound, "there is nothing here", "see /openapi.json"));
   if (matched.route == nullptr) {
     Response refusal =
@@ -166,6 +175,7 @@ Admission App::admit(Request& request) {
     return std::unexpected(refuse(kUnavailable, "the server is stopping", kStartsAgain));
   auto admitted = std::make_shared<Admitted>();
   admitted->route = &route;
+  admitted->page = page;
   admitted->parameters = std::move(matched.parameters);
   // Health must answer however much else is going on.
   if (route.right != Right::none) {
@@ -211,6 +221,7 @@ Async<Response> App::answer(Request request) {
   Request asked;  // what is left of it, when the handler has had the rest
   asked.admitted = request.admitted;
   Response response = co_await route.handler(*this, std::move(request));
+  asked.admitted->page.add_to(response);
   response = counted(std::move(response), asked);
   const auto time = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began);
   metrics_.count_request(route.pattern, response.status, time);

@@ -46,7 +46,7 @@ class App : public std::enable_shared_from_this<App> {
   ~App();
 
   // ---- requests ----
-  Admission admit(Request& request);
+  Admission admit(Request& request);  // to what a page of another origin may read, too
   // So much of its body is there. Why no more is taken in, if so.
   static std::optional<Response> hold(const Request& request, std::size_t bytes);
   Async<Response> answer(Request request);
@@ -101,6 +101,7 @@ class App : public std::enable_shared_from_this<App> {
   std::optional<std::string> end();
 
  private:
+  Admission let_in(Request& request, const PageRules& page);
   App(Loop& loop, Setup setup);
   std::expected<Principal, Response> authenticate(const Request& request, const Route& route) const;
   std::expected<std::shared_ptr<Place>, Response> take_place(const Principal& principal);

@@ -24,7 +24,7 @@ Fault fault_of(tools::Kind kind) {
     case tools::Kind::too_large:
       return kTooLarge;
     case tools::Kind::changed:
-    case tools::Kind::failed:  // a folder that is not empty, a full disk
+    case tools::Kind::failed:  // a folder that is not empty
       return kConflict;
     default:
       return kBadRequest;
@@ -32,7 +32,7 @@ Fault fault_of(tools::Kind kind) {
 }
 
 Response refuse_failure(const tools::Failure& failure) {
-  return refuse(fault_of(failure.kind), failure);
+  return refuse(is_disk_full(failure) ? kDiskFull : fault_of(failure.kind), failure);
 }
 
 // The file name of a Content-Disposition: RFC 8187, everything but the plainest escaped.

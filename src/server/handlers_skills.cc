@@ -69,7 +69,8 @@ Async<Response> take_upload(App& app, Request request, std::string id) {
   };
   const Status written =
       co_await app.engine().aside().run(app.loop(), principal.name, std::move(write));
-  if (!written) co_return refuse(kInternal, written.error());
+  if (!written)
+    co_return refuse(is_disk_full(written.error()) ? kDiskFull : kInternal, written.error());
   const json::object answer = app.skills().add(skill).to_json();
   co_return answer_json(answer, 201);
 }

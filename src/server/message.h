@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <boost/json/fwd.hpp>
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -104,6 +105,8 @@ inline constexpr Fault kHeadersTooLarge{431, "headers_too_large",
                                         "send fewer or shorter headers, or a shorter address"};
 inline constexpr Fault kInternal{500, "internal", "what the server printed says more"};
 inline constexpr Fault kUnavailable{503, "unavailable", "wait, as Retry-After says, and try again"};
+inline constexpr Fault kDiskFull{507, "disk_full",
+                                 "make room on the server's disk, or ask who can"};
 inline constexpr Fault kSessionFailed{
     // its sandbox
     503, "session_failed", "`belljar doctor` and `belljar explain` say what this host can do"};
@@ -123,10 +126,13 @@ inline constexpr std::string_view kOnlyItsOwner =
     "only the token that made it, or one with the scope admin, may do that";
 
 inline constexpr const Fault* kFaults[] = {
-    &kBadRequest,    &kUnauthorized,    &kForbidden,        &kWiderPolicy,      &kDenied,
-    &kNotApproved,   &kNotFound,        &kMethodNotAllowed, &kTimeout,          &kConflict,
-    &kSessionClosed, &kCancelled,       &kTooLarge,         &kUnsupportedMedia, &kBadRange,
-    &kTooMany,       &kHeadersTooLarge, &kInternal,         &kUnavailable,      &kSessionFailed};
+    &kBadRequest,  &kUnauthorized,     &kForbidden, &kWiderPolicy, &kDenied,          &kNotApproved,
+    &kNotFound,    &kMethodNotAllowed, &kTimeout,   &kConflict,    &kSessionClosed,   &kCancelled,
+    &kTooLarge,    &kUnsupportedMedia, &kBadRange,  &kTooMany,     &kHeadersTooLarge, &kInternal,
+    &kUnavailable, &kSessionFailed,    &kDiskFull};
+
+// Of a system call that was made for a client.
+inline bool is_disk_full(const Error& error) { return error.err == ENOSPC || error.err == EDQUOT; }
 
 // {"error": {"type", "message", "hint"}}. Without a hint of its own it has the fault's.
 Response refuse(Fault fault, std::string_view message, std::string_view hint = {});
