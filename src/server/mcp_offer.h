@@ -68,7 +68,6 @@ class McpOffer : public McpProvider {
   Dispatcher& dispatcher_;
   OfferSettings settings_;
   std::optional<tools::Facts> facts_;
-  std::map<std::string, Told> told_;
   // Sessions of principals that no call has named yet, from the oldest on.
   std::map<std::string, std::deque<std::string>> unnamed_;
   std::string key_;                           // signs what the client carries for us

@@ -150,6 +150,11 @@ std::uint64_t Engine::number(const std::string& id) const {
 std::optional<SessionInfo> Engine::info(const std::string& id) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return std::nullopt;
+std::shared_ptr<void>* Engine::kept_of(const std::string& id) {
+  const auto found = sessions_.find(id);
+  return found != sessions_.end() ? &found->second->kept : nullptr;
+}
+
   Session& session = *found->second;
   const auto idle = session.busy() ? Clock::duration{} : Clock::now() - session.last_used();
   return SessionInfo{.id = id,

@@ -50,6 +50,8 @@ class Engine {
   std::vector<SessionInfo> list(const std::function<bool(const std::string& id)>& wanted = {});
   std::size_t count() const { return sessions_.size(); }
   bool has(const std::string& id) const { return sessions_.contains(id); }
+  // What somebody keeps of it; it goes when the session does. nullptr: there is none now.
+  std::shared_ptr<void>* kept_of(const std::string& id);
   // Which of all sessions that had this id it is; 0: there is none now.
   std::uint64_t number(const std::string& id) const;
   Aside& aside() { return common_->aside; }
