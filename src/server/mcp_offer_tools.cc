@@ -145,24 +145,25 @@ void McpOffer::add_tools(json::array& into) {
 }
 
 json::object McpOffer::result_of(const ToolAnswer& answer, const McpContext& context) const {
+  const std::string name(name_in(answer.session));
   json::array content;
   content.push_back({{"type", "text"}, {"text", answer.text}});
   for (const Image& image : answer.images)
     content.push_back({{"type", "image"}, {"data", image.base64}, {"mimeType", image.mime}});
   for (const FileLink& file : answer.files)
     content.push_back({{"type", "resource_link"},
-                       {"uri", file_uri(answer.session, file.name)},
+                       {"uri", file_uri(name, file.name)},
                        {"name", file.name},
                        {"mimeType", file.mime},
                        {"size", file.size}});
   json::object result;
   // Who keeps no connection has to name the session next time.
-  if (context.stateless && !answer.session.empty())
-    content.push_back({{"type", "text"}, {"text", "session: " + answer.session}});
+  if (context.stateless && !name.empty())
+    content.push_back({{"type", "text"}, {"text", "session: " + name}});
   result["content"] = std::move(content);
   result["isError"] = answer.is_error;
   json::object structured = answer.structured;
-  if (!answer.session.empty()) structured["session"] = answer.session;
+  if (!name.empty()) structured["session"] = name;
   result["structuredContent"] = std::move(structured);
   return result;
 }
@@ -251,8 +252,7 @@ void McpOffer::ask_client(const std::shared_ptr<McpExchange>& exchange, Dispatch
 // has the name by then is another.
 std::string McpOffer::state_for(const ToolCall& call, std::int64_t until,
                                 const std::string& nonce) const {
-  const std::string named = text_at(call.arguments, "session");
-  const std::uint64_t number = dispatcher_.engine().number(named.empty() ? call.session : named);
+  const std::uint64_t number = dispatcher_.engine().number(Dispatcher::session_of(call));
   const std::string about = call.principal + "\n" + call.tool + "\n" + call.agent + "\n" +
                             std::to_string(number) + "\n" + json::serialize(call.arguments) + "\n" +
                             nonce + "\n" + std::to_string(until);
@@ -356,14 +356,13 @@ void McpOffer::remember(const ToolCall& call, const ToolAnswer& answer) {
     told.log.pop_front();
   }
   using Kind = McpChange::Kind;
+  const std::string name(name_in(answer.session));
   if (more) service_.tell({.kind = Kind::resources, .uri = {}, .principal = call.principal});
-  service_.tell({.kind = Kind::resource,
-                 .uri = "session://" + answer.session + "/log",
-                 .principal = call.principal});
+  service_.tell(
+      {.kind = Kind::resource, .uri = "session://" + name + "/log", .principal = call.principal});
   for (const FileLink& file : answer.files)
-    service_.tell({.kind = Kind::resource,
-                   .uri = file_uri(answer.session, file.name),
-                   .principal = call.principal});
+    service_.tell(
+        {.kind = Kind::resource, .uri = file_uri(name, file.name), .principal = call.principal});
 }
 
 }  // namespace belljar::server

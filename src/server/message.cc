@@ -127,6 +127,20 @@ std::optional<std::string> percent_decode(std::string_view text) {
   return bytes;
 }
 
+std::string percent_encode(std::string_view text, std::string_view plain) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string encoded;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+        plain.find(c) != plain.npos)
+      encoded.push_back(c);
+    else
+      encoded.append({'%', kDigits[byte >> 4U], kDigits[byte & 0xfU]});
+  }
+  return encoded;
+}
+
 std::optional<std::string> query_value(std::string_view query, std::string_view name) {
   while (!query.empty()) {
     const std::string_view pair = query.substr(0, query.find('&'));

@@ -114,16 +114,17 @@ inline constexpr Fault kSessionFailed{
 // Hints that several have.
 inline constexpr std::string_view kStartsAgain = "try again when it has been started again";
 inline constexpr std::string_view kWhichSessions =
-    "GET /v1/sessions lists yours, POST /v1/sessions makes one";
+    "GET /v1/sessions lists yours, POST /v1/sessions makes one; another token's is NAME@TOKEN";
 inline constexpr std::string_view kWhichApprovals =
     "GET /v1/approvals lists what waits; it may have been decided, or its time was over";
 // What comes after the words that a call waits for a person.
 inline constexpr std::string_view kHowToApprove =
     "`belljar approvals` or POST /v1/approvals/{id} decides";
 inline constexpr std::string_view kWhichSkills =
-    "GET /v1/skills lists those that you can use, POST /v1/skills uploads one";
+    "GET /v1/skills lists those that you can use, POST /v1/skills uploads one; another token's is "
+    "NAME@TOKEN";
 inline constexpr std::string_view kOnlyItsOwner =
-    "only the token that made it, or one with the scope admin, may do that";
+    "only the token that made it may do that, or one with the scope admin, who names it NAME@TOKEN";
 
 inline constexpr const Fault* kFaults[] = {
     &kBadRequest,  &kUnauthorized,     &kForbidden, &kWiderPolicy, &kDenied,          &kNotApproved,
@@ -144,6 +145,8 @@ std::string_view reason_phrase(int status);
 
 // `%41` and so on; nullopt for what is none, and for NUL.
 std::optional<std::string> percent_decode(std::string_view text);
+// What is not a letter, a digit or one of `plain` as %41 and so on.
+std::string percent_encode(std::string_view text, std::string_view plain = "-_.~@:");
 // The first value of a query's name, decoded.
 std::optional<std::string> query_value(std::string_view query, std::string_view name);
 

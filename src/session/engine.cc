@@ -15,7 +15,8 @@ constexpr std::size_t kMaxReaped = 10'000;  // remembered, so that their next ca
 
 }  // namespace
 
-Status check_id(const std::string& id) {
+Status check_id(const std::string& whole) {
+  const std::string_view id = std::string_view(whole).substr(0, whole.find('@'));
   auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '_' || c == '.' || c == ':';
@@ -26,6 +27,8 @@ Status check_id(const std::string& id) {
                 "up to 128 letters, digits and - _ . : and no dot at the beginning");
   return {};
 }
+
+std::string fresh_id() { return "s_" + random_hex(16); }
 
 // Looks from time to time for sessions that nobody uses. It outlives the engine by the
 // moment that the loop needs to wake it.
@@ -124,7 +127,7 @@ Result<std::shared_ptr<Session>> Engine::make_session(const std::string& id, Pol
 }
 
 Result<std::string> Engine::open(const std::string& id, std::optional<Policy> policy) {
-  std::string name = id.empty() ? "s_" + random_hex(16) : id;
+  std::string name = id.empty() ? fresh_id() : id;
   if (sessions_.contains(name)) return fail("there is a session " + name + " already");
   TRY(make_session(name, std::move(policy).value_or(policy_)));
   return name;
@@ -147,14 +150,14 @@ std::uint64_t Engine::number(const std::string& id) const {
   return found != sessions_.end() ? found->second->number : 0;
 }
 
-std::optional<SessionInfo> Engine::info(const std::string& id) {
-  const auto found = sessions_.find(id);
-  if (found == sessions_.end()) return std::nullopt;
 std::shared_ptr<void>* Engine::kept_of(const std::string& id) {
   const auto found = sessions_.find(id);
   return found != sessions_.end() ? &found->second->kept : nullptr;
 }
 
+std::optional<SessionInfo> Engine::info(const std::string& id) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return std::nullopt;
   Session& session = *found->second;
   const auto idle = session.busy() ? Clock::duration{} : Clock::now() - session.last_used();
   return SessionInfo{.id = id,

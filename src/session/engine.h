@@ -82,7 +82,10 @@ class Engine {
   std::shared_ptr<Reaper> reaper_;
 };
 
-// Whether a session may be called so: an id is never a path.
+// Whether a session may be called so. What follows an @ says whose it is, where several have
+// sessions, and is not looked at.
 Status check_id(const std::string& id);
+// One that nobody guesses.
+std::string fresh_id();
 
 }  // namespace belljar::session
