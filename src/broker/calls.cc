@@ -55,7 +55,7 @@ pid_t process_of(pid_t thread) {
 }
 
 // One read: it is short, and the guest waits.
-Program program_of(pid_t thread) {
+Program read_program(pid_t thread) {
   const std::string path = "/proc/" + std::to_string(thread) + "/comm";
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   char text[64];
@@ -65,19 +65,19 @@ Program program_of(pid_t thread) {
   return {thread, std::move(name)};
 }
 
-// What kind of socket a descriptor of the guest's is.
+// A descriptor of the guest's, and what kind of socket it is.
 struct Kind {
-  Fd socket;
+  GuestFd socket;
   int type = 0;
   int family = 0;
   bool patient = true;
 };
 
-Kind kind_of(pid_t thread, int number) {
+Kind kind_of(pid_t thread, int number, Closer& closer) {
   Fd process(static_cast<int>(::syscall(SYS_pidfd_open, thread, PIDFD_THREAD)));
   if (!process) process = Fd(static_cast<int>(::syscall(SYS_pidfd_open, process_of(thread), 0)));
-  Kind kind;
-  kind.socket = Fd(static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), number, 0)));
+  Fd copy(static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), number, 0)));
+  Kind kind{.socket = {closer, std::move(copy)}};
   socklen_t size = sizeof(int);
   const int fd = kind.socket.get();
   if (fd < 0 || ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &kind.type, &size) < 0 ||
@@ -116,11 +116,14 @@ Async<void> Calls::serve(std::shared_ptr<Calls> self) {
     if ((ready.revents & POLLHUP) != 0) co_return;  // nobody is left who could call
     seccomp_notif call{};
     if ((ready.revents & POLLIN) == 0 || !self->receive(call)) continue;
+    // Before its memory is read: do not read another's. After it: what was read was not another's.
+    if (!self->is_waiting(call.id)) continue;
     Target target{.id = call.id,
                   .thread = static_cast<pid_t>(call.pid),
                   .fd = static_cast<int>(call.data.args[0]),
                   .endpoints = self->endpoints_of(call),
                   .connects = call.data.nr == SYS_connect};
+    if (!self->is_waiting(call.id)) continue;
     if (target.endpoints.empty())
       self->go_on(call.id);  // another family, or no address: nothing that leaves the jar
     else
@@ -180,8 +183,8 @@ Async<void> Calls::decide(const Target& target) {
     // Port 0: a resolver that wants to know from which address it would speak.
     if (endpoint.port == 0) continue;
     if (decision.way == Way::refused) {
-      events_.add(event_about(endpoint, target.connects ? "tcp" : "udp", decision,
-                              program_of(target.thread)));
+      events_.add(
+          event_about(endpoint, target.connects ? "tcp" : "udp", decision, program_of(target)));
       co_return finish(target.id, EACCES);
     }
     const Answer answer = co_await prepare(target, endpoint, decision);
@@ -195,13 +198,20 @@ bool Calls::is_waiting(std::uint64_t id) {
   return ::ioctl(notifications_.native_handle(), SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
 
+Program Calls::program_of(const Target& target) {
+  Program program = read_program(target.thread);
+  return is_waiting(target.id) ? program : Program{};
+}
+
 Async<Calls::Answer> Calls::prepare(const Target& target, const Endpoint& endpoint,
                                     const Decision& decision) {
-  const Kind kind = kind_of(target.thread, target.fd);
+  if (closer_.is_full()) co_return Answer{ENOBUFS};
+  if (!is_waiting(target.id)) co_return Answer{EINTR};
+  const Kind kind = kind_of(target.thread, target.fd, closer_);
   if (!is_waiting(target.id)) co_return Answer{EINTR};
   if (kind.type == SOCK_DGRAM) co_return Answer{co_await datagrams_.prepare(endpoint)};
   if (kind.type != SOCK_STREAM) co_return Answer{EACCES};
-  Program program = program_of(target.thread);
+  Program program = program_of(target);
   // Its name is not known before it speaks; then it is told.
   if (decision.way != Way::name) events_.add(event_about(endpoint, "tcp", decision, program));
   const Prepared prepared =

@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "broker/closer.h"
 #include "broker/datagrams.h"
 #include "broker/events.h"
 #include "broker/streams.h"
@@ -21,12 +22,13 @@ namespace belljar::broker {
 class Calls : public std::enable_shared_from_this<Calls> {
  public:
   Calls(Loop& loop, Judge& judge, Events& events, Streams& streams, Datagrams& datagrams,
-        Fd notifications)
+        Closer& closer, Fd notifications)
       : loop_(loop),
         judge_(judge),
         events_(events),
         streams_(streams),
         datagrams_(datagrams),
+        closer_(closer),
         notifications_(loop, notifications.release()) {}
 
   static Async<void> serve(std::shared_ptr<Calls> self);
@@ -51,6 +53,8 @@ class Calls : public std::enable_shared_from_this<Calls> {
   static Async<void> decide(std::shared_ptr<Calls> self, Target target);
   Async<void> decide(const Target& target);
   Async<Answer> prepare(const Target& target, const Endpoint& endpoint, const Decision& decision);
+  // Not known once the call no longer waits.
+  Program program_of(const Target& target);
   bool is_waiting(std::uint64_t id);
   void go_on(std::uint64_t id);
   void finish(std::uint64_t id, int error);
@@ -60,6 +64,7 @@ class Calls : public std::enable_shared_from_this<Calls> {
   Events& events_;
   Streams& streams_;
   Datagrams& datagrams_;
+  Closer& closer_;
   Stream notifications_;
 };
 

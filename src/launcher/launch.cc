@@ -17,6 +17,7 @@
 
 #include "base/child.h"
 #include "base/clone.h"
+#include "base/passing.h"
 #include "base/signals.h"
 #include "base/syscall.h"
 #include "base/uapi.h"
@@ -226,6 +227,7 @@ Status Jar::wait_until_ready(const Plan& plan, int error_fd, BrokerParts parts) 
     TRY(release(parts.go_fd));
   }
   (void)TRY(expect(Kind::ready, news));
+  refuse_descriptors(control_.get());  // init has sent all that it will
   return {};
 }
 
