@@ -97,7 +97,7 @@ class Jar {
   // Makes everything inside end; true when it has within that time. Then, or to wait for the
   // rest of it, end().
   bool kill(int wait_ms);
-  // Ends everything inside and returns what it used.
+  // Ends everything inside, waits until it has ended, and returns what it used.
   rusage end();
   // After the end, when nothing more is asked about its cgroup.
   void release_group() { group_ = {}; }
@@ -109,6 +109,7 @@ class Jar {
   Status wait_until_ready(const Plan& plan, int error_fd, BrokerParts parts);
   Status send(protocol::Kind kind, std::uint32_t id, std::uint32_t value);
   bool ended_within(int wait_ms) const;
+  void kill_until_ended();
 
   std::vector<std::string> environment_;
   std::string workdir_;
@@ -122,6 +123,7 @@ class Jar {
   std::shared_ptr<Watchdog> watchdog_;
   std::unique_ptr<broker::Broker> broker_;
   bool pid_namespace_ = false;
+  bool user_namespace_ = false;
   bool other_uid_ = false;  // than the caller's
   bool hung_up_ = false;    // init has; but a fork of the caller's may hide that
   std::uint32_t next_id_ = 1;
