@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/child.h"
+#include "base/descriptor_limit.h"
 #include "base/file.h"
 
 namespace belljar::rlimit {
@@ -98,6 +99,8 @@ Plan resolve(const Policy& policy, bool own_count) {
   add(RLIMIT_DATA, megabytes(limits.memory_mb));
   add(RLIMIT_FSIZE, megabytes(limits.file_sz_mb));
   add(RLIMIT_NOFILE, limits.open_fds);
+  if (const auto callers = descriptor_limit_before(); callers && !limits.open_fds)
+    plan.limits.push_back({RLIMIT_NOFILE, {*callers, hard_limit(RLIMIT_NOFILE)}});
   if (!limits.cpu_renews) add(RLIMIT_CPU, limits.cpu_secs, kCpuGraceSecs);
   add(RLIMIT_CORE, kNoCore);
   // With these a guest could run before everybody else, its own init among them.
