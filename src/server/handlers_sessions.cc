@@ -47,6 +47,11 @@ Response tell(App& app, std::string_view event, const std::string& id, const std
 
 Async<Response> list_sessions(App& app, Request request) {
   json::array list;
+  const auto is_listed = [&](const std::string& id) {
+    return app.book().find(id, principal_of(request)) != nullptr;
+  };
+  co_await app.engine().measure(is_listed);
+  if (app.has_ended()) co_return refuse(kUnavailable, "the server has stopped", kStartsAgain);
   for (const SessionEntry* entry : app.book().all(principal_of(request)))
     list.push_back(to_json(*entry, app.engine().info(entry->id)));
   json::object answer;
@@ -101,6 +106,9 @@ Async<Response> get_session(App& app, Request request) {
   Result<session::SessionView> view = co_await app.engine().view(id, principal_of(request).name);
   answer["plan"] = nullptr;
   if (view) answer["plan"] = std::move(view->plan);
+  if (app.has_ended()) co_return refuse(kUnavailable, "the server has stopped", kStartsAgain);
+  // What its guest uses was measured meanwhile.
+  if (const auto info = app.engine().info(id)) answer["memory_kb"] = info->memory_kb;
   co_return answer_json(answer);
 }
 
