@@ -191,6 +191,22 @@ def test_a_program_that_ignores_the_interrupt_is_killed_and_the_shell_lives(box)
     assert box.shell("echo $v", NO_SLEEPERS, timeout_ms=5000 * SLOWER).stdout == "kept\nnone\n"
 
 
+# A guest's process that keeps bash's copy of the descriptor of answers, and says a code for every number.
+FORGE = """
+(end=$((SECONDS + 20)); while [ $SECONDS -lt $end ]; do
+  for n in $(seq 60); do for fd in 10 11 12; do printf "$n 77 /forged\\0" >&$fd; done; done
+done) 2>/dev/null &
+"""
+
+
+def test_what_a_command_leaves_behind_does_not_answer_for_the_next(box):
+    box.shell("true")
+    box.shell(FORGE)
+    for _ in range(20):
+        answer = box.shell("true", "cd /")
+        assert codes(answer) == [0, 0] and answer.working_directory == "/", answer
+
+
 def test_a_loop_with_a_trap_on_int_is_ended(box):
     call = box.send_shell("trap '' INT; while :; do sleep 0.1; done", timeout_ms=300)
     answer = call.wait()
