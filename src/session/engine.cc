@@ -19,7 +19,8 @@ constexpr std::chrono::milliseconds kMeasureLook{2};
 
 }  // namespace
 
-Status check_id(const std::string& id) {
+Status check_id(const std::string& whole) {
+  const std::string_view id = std::string_view(whole).substr(0, whole.find('@'));
   auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '_' || c == '.' || c == ':';
@@ -30,6 +31,8 @@ Status check_id(const std::string& id) {
                 "up to 128 letters, digits and - _ . : and no dot at the beginning");
   return {};
 }
+
+std::string fresh_id() { return "s_" + random_hex(16); }
 
 // Looks from time to time for sessions that nobody uses. It outlives the engine by the
 // moment that the loop needs to wake it.
@@ -129,7 +132,7 @@ Result<std::shared_ptr<Session>> Engine::make_session(const std::string& id, Pol
 }
 
 Result<std::string> Engine::open(const std::string& id, std::optional<Policy> policy) {
-  std::string name = id.empty() ? "s_" + random_hex(16) : id;
+  std::string name = id.empty() ? fresh_id() : id;
   if (sessions_.contains(name)) return fail("there is a session " + name + " already");
   TRY(make_session(name, std::move(policy).value_or(policy_)));
   return name;
@@ -157,6 +160,11 @@ Result<Engine::Sessions::iterator> Engine::find(const std::string& id) {
 std::uint64_t Engine::number(const std::string& id) const {
   const auto found = sessions_.find(id);
   return found != sessions_.end() ? found->second->number : 0;
+}
+
+std::shared_ptr<void>* Engine::kept_of(const std::string& id) {
+  const auto found = sessions_.find(id);
+  return found != sessions_.end() ? &found->second->kept : nullptr;
 }
 
 std::optional<SessionInfo> Engine::info(const std::string& id) {
