@@ -245,8 +245,8 @@ inline constexpr Subcommand kSubcommands[] = {
      .flags = kServeFlags,
      .more = "Listens on 127.0.0.1:8077 and on a socket in your runtime folder, by which belljar\n"
              "sessions and approvals find it; with --listen there and on that socket. Requests\n"
-             "carry a token of the token file; on the socket you need none. / describes the\n"
-             "requests.\n"
+             "carry a token of the token file, on the socket too; those two commands use a key\n"
+             "that the server leaves for its owner. / describes the requests.\n"
              "\n"
              "Examples\n"
              "  belljar serve --profile=restricted\n"

@@ -217,8 +217,13 @@ Result<int> run_serve(const Arguments& arguments) {
   const Result<RuntimeFolder> folder = RuntimeFolder::hold();
   const std::string socket = TRY(socket_of(asked, setup.loaded.server, folder));
   options.addresses = TRY(addresses_of(setup.loaded.server, socket));
-  if (folder)
+  if (folder) {
     options.approval_socket = folder->path() + "/approvals-" + std::to_string(::getpid()) + ".sock";
+    options.key_folder = folder->path();
+  } else {
+    print_warning("belljar sessions and approvals cannot use this server: " +
+                  folder.error().message());
+  }
   setup.audit = TRY(open_audit(asked.audit, setup.loaded.policy));
   say("tokens are in " + setup.loaded.server.token_file);
   (void)std::signal(SIGPIPE, SIG_IGN);  // a client that went is an error of its own write

@@ -14,6 +14,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "server/owner_key.h"
+
 namespace belljar::cli {
 namespace {
 
@@ -97,6 +99,7 @@ bool is_dead(pid_t owner, const std::string& path) {
 
 // Of servers that were killed.
 void sweep_sockets(const std::string& folder) {
+  server::sweep_keys(folder);
   std::error_code ignored;  // what cannot be listed has none to remove
   for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
     const std::string path = entry.path();
@@ -167,6 +170,10 @@ Result<std::vector<std::string>> runtime_folders() {
     // One that somebody else has put there is none of ours.
     if (place != folders[0] && check_private_folder(place)) folders.push_back(place);
   return folders;
+}
+
+Result<std::string> owner_key_of(const std::string& socket) {
+  return server::read_owner_key(TRY(runtime_folders()), socket);
 }
 
 std::string own_serve_socket() {

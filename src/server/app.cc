@@ -15,6 +15,9 @@ namespace {
 constexpr std::string_view kWhichTokens =
     "`belljar serve` says at its start which file the tokens are in; the last word of a line is "
     "one, and SIGHUP makes it read the file again";
+constexpr std::string_view kWhichKey =
+    "also its owner needs one here; `belljar sessions` and `belljar approvals` find theirs "
+    "themselves";
 
 // Streams that last, of one token: as many as all kinds of them together may be. They are
 // connections, also those that have ended and whose rest nobody reads.
@@ -114,6 +117,11 @@ std::expected<Principal, Response> App::authenticate(const Request& request,
   const std::optional<std::string> in_address = query_value(request.query, "token");
   const bool by_address = token.empty() && route.right == Right::dispatch && in_address;
   if (by_address) token = *in_address;
+  // Two layers: what the kernel says of the peer, and a secret that only the owner can read.
+  const Peer& peer = request.peer;
+  if (peer.may_be_owner && !by_address && owner_key_.is(token))
+    return Principal{
+        .name = "uid:" + std::to_string(peer.uid), .rights = {Right::admin}, .session = {}};
   if (!token.empty()) {
     const Principal* found = setup_.tokens.find(token);
     if (found == nullptr)
@@ -123,12 +131,8 @@ std::expected<Principal, Response> App::authenticate(const Request& request,
                                     "POST /v1/sessions/{id}/dispatch makes one"));
     return *found;
   }
-  // Root could read the tokens, and so could the server's own user.
-  const Peer& peer = request.peer;
-  if (peer.is_owner)
-    return Principal{
-        .name = "uid:" + std::to_string(peer.uid), .rights = {Right::admin}, .session = {}};
-  return std::unexpected(refuse(kUnauthorized, "a token is needed"));
+  return std::unexpected(
+      refuse(kUnauthorized, "a token is needed", peer.is_local_socket ? kWhichKey : ""));
 }
 
 std::expected<std::shared_ptr<Place>, Response> App::take_place(const Principal& principal) {

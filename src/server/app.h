@@ -18,6 +18,7 @@
 #include "server/mcp_http.h"
 #include "server/metrics.h"
 #include "server/origin.h"
+#include "server/owner_key.h"
 #include "server/route.h"
 #include "server/running_calls.h"
 #include "server/session_book.h"
@@ -92,6 +93,7 @@ class App : public std::enable_shared_from_this<App> {
 
   // ---- its life ----
   void set_http(const HttpServer* http) { http_ = http; }
+  const OwnerKey& owner_key() const { return owner_key_; }
   // Of what was read again: tokens, names, limits of requests and sessions, permissions.
   void reload(Setup fresh);
   // No new requests; streams of events end.
@@ -133,6 +135,7 @@ class App : public std::enable_shared_from_this<App> {
   std::shared_ptr<Places> requests_ = std::make_shared<Places>();
   std::shared_ptr<Places> listening_ = std::make_shared<Places>();  // streams that last
   const HttpServer* http_ = nullptr;
+  OwnerKey owner_key_;
   bool draining_ = false;
   bool ended_ = false;
 };

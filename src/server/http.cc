@@ -446,7 +446,7 @@ void HttpServer::State::take_in(const std::shared_ptr<State>& self, Fd fd) {
   if (peer.is_local_socket) {
     if (::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0) return;
     peer.uid = credentials.uid;
-    peer.is_owner = is_outside(fd.get());
+    peer.may_be_owner = is_outside(fd.get());
   } else {
     const int on = 1;
     (void)::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // for speed only

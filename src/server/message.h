@@ -26,8 +26,8 @@ struct Admitted;
 struct Peer {
   bool is_local_socket = false;
   uid_t uid = 0;  // of a local socket's
-  // Root or the server's own user, and not a guest that bears the number in its jar.
-  bool is_owner = false;
+  // Root or the server's own user, as far as the kernel can tell; a key has to prove it.
+  bool may_be_owner = false;
 };
 
 using Headers = std::vector<std::pair<std::string, std::string>>;

@@ -17,6 +17,7 @@ import serving
 @pytest.fixture
 def cli(server, scene):
     environment = {**jars.Outside(scene).environment(), "HOME": str(scene.home), "TERM": "dumb"}
+    environment["XDG_RUNTIME_DIR"] = str(server.folder)  # as the server has it: its key is there
 
     def run(*words, **options):
         command = scene.identity.command([jars.binary(), "sessions", *words, f"--socket={server.socket_path}"])
