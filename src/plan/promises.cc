@@ -24,6 +24,7 @@ class Judge {
     std::vector<std::string> layers;
     if (plan_.view) layers.emplace_back("view");
     if (plan_.landlock) layers.emplace_back("landlock");
+    if (plan_.makes_connects() && plan_.landlock) layers.emplace_back("supervised connects");
     if (layers.empty())
       lose(Promise::files, true, "there are neither mounts of our own nor Landlock",
            kGetNamespaces);
@@ -53,11 +54,15 @@ class Judge {
     if (plan_.landlock->abi < 3)
       lose(Promise::files, true, "Landlock before ABI 3 does not stop a file from being emptied",
            kGetNamespaces);
-    lose(
-        Promise::files, false,
-        "Landlock stops neither stat, nor changes of mode, owner, times and attributes outside, "
-        "nor calls to Unix sockets there, nor the use of a device file in a folder that is granted",
-        kGetNamespaces);
+    if (!plan_.makes_connects() && !plan_.sockets_are_granted())
+      lose(Promise::files, true,
+           "Landlock does not stop calls to Unix sockets outside, such as those of Docker, systemd "
+           "and the ssh agent, which run programs for who calls",
+           kGetNamespaces);
+    lose(Promise::files, false,
+         "Landlock stops neither stat, nor changes of mode, owner, times and attributes outside, "
+         "nor the use of a device file in a folder that is granted",
+         kGetNamespaces);
     if (!plan_.outside_proc && !plan_.layout.whole_root)
       plan_.warnings.emplace_back(
           "without mounts of its own the guest has no /proc and no shared memory");
@@ -132,12 +137,22 @@ class Judge {
     }
     if (!plan_.pid_namespace)
       lose(Promise::processes, false,
-           "System V memory of the host can be reached, and limits, priority and CPUs of the "
-           "caller's "
-           "processes changed",
+           std::string("System V memory of the host can be reached, and ") +
+               (plan_.seccomp ? "" : "limits, priority and ") +
+               "CPUs of the caller's processes changed",
            kGetNamespaces);
+    if (host_.rlimit.core_dumps == rlimit::CoreDumps::program)
+      lose(Promise::processes, false,
+           "a crash inside runs the host's program for core dumps (kernel.core_pattern), since "
+           "the limit on core files is 0 here and cannot be raised",
+           "start belljar where the hard limit is at least 1 (ulimit -H -c unlimited)");
+    if (host_.rlimit.core_dumps == rlimit::CoreDumps::service)
+      lose(Promise::processes, false,
+           "the host's service for core dumps (kernel.core_pattern) hears of a crash inside; the "
+           "kernel sends it no memory",
+           "a core_pattern that is a file or a program");
     // The network namespace also has the abstract unix sockets to itself.
-    if (!plan_.net && !scoped)
+    if (!plan_.net && !scoped && !plan_.makes_connects())
       lose(Promise::processes, false, "abstract unix sockets of the host can be reached",
            "Linux 6.12 (Landlock ABI 6), or a network mode other than full");
   }

@@ -176,7 +176,7 @@ Async<Status> Session::start_jar() {
   }
   python_.reset();
   shell_.reset();
-  warm_ = common_->warm.find(plain_policy_);
+  warm_ = common_->warm.find(plain_policy_, common_->owner_of(id_));
   if (warm_ != nullptr) {
     const Status joinable = co_await launch(warm_);
     if (joinable || ended_) co_return joinable;
@@ -208,8 +208,9 @@ Async<Status> Session::launch(std::shared_ptr<Warm> warm) {
       co_await common_->launching.run(common_->loop, std::move(owner), std::move(work));
   if (launched.host.measured) common_->host = std::move(launched.host);
   if (!launched.started) co_return std::unexpected(launched.started.error());
-  Result<std::shared_ptr<AsyncJar>> jar = AsyncJar::make(
-      common_->loop, {common_->watching, common_->removing}, std::move(*launched.started));
+  Result<std::shared_ptr<AsyncJar>> jar =
+      AsyncJar::make(common_->loop, {common_->watching, common_->ending, common_->owner_of(id_)},
+                     std::move(*launched.started));
   if (!jar) co_return std::unexpected(jar.error());
   jar_ = std::move(*jar);
   sight_ = Sight(jar_->plan().layout, workdir_.get(), jar_->uid());

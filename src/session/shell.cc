@@ -1,11 +1,11 @@
 #include "session/shell.h"
 
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <charconv>
 #include <csignal>
 
+#include "base/random.h"
 #include "base/syscall.h"
 #include "base/utf8.h"
 #include "session/descendants.h"
@@ -128,14 +128,13 @@ Async<Result<std::shared_ptr<ShellWorker>>> ShellWorker::start(std::shared_ptr<A
                                                                const SessionSettings& settings,
                                                                std::string folder) {
   using Started = Result<std::shared_ptr<ShellWorker>>;
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-    co_return Started(fail("socketpair", errno, "raise the limit on open files (ulimit -n)"));
-  Fd ours(ends[0]), guests(ends[1]);
+  Result<belljar::Pipe> commands = make_pipe();
+  if (!commands) co_return std::unexpected(commands.error());
   Result<belljar::Pipe> answers = make_pipe();
   if (!answers) co_return std::unexpected(answers.error());
-  for (int fd : {ours.get(), answers->read.get()})
-    ::fcntl(fd, F_SETFL, O_NONBLOCK);  // cannot fail on what we have just made
+  // These cannot fail on what we have just made. O_DIRECT: each write is a packet, see kPacket.
+  ::fcntl(commands->write.get(), F_SETFL, O_NONBLOCK | O_DIRECT);
+  ::fcntl(answers->read.get(), F_SETFL, O_NONBLOCK);
   std::array<Fd, 2> outputs;
   Result<std::unique_ptr<Capture>> capture =
       Capture::make(jar->loop(), settings.max_output, outputs);
@@ -144,15 +143,15 @@ Async<Result<std::shared_ptr<ShellWorker>>> ShellWorker::start(std::shared_ptr<A
   launcher::Command command;
   command.arguments = arguments_for(settings.shell);
   command.folder = folder;
-  command.stdio_fds = {guests.get(), outputs[0].get(), outputs[1].get()};
+  command.stdio_fds = {commands->read.get(), outputs[0].get(), outputs[1].get()};
   command.control_fd = answers->write.get();
   Result<std::shared_ptr<Process>> process = jar->spawn(std::move(command));
   if (!process) co_return std::unexpected(process.error());
   std::shared_ptr<ShellWorker> worker(new ShellWorker(std::move(jar), *process, std::move(*capture),
-                                                      std::move(ours), std::move(answers->read),
-                                                      std::move(folder)));
+                                                      std::move(commands->write),
+                                                      std::move(answers->read), std::move(folder)));
   answers->write.reset();
-  guests.reset();
+  commands->read.reset();
   begin(worker->jar_->loop(), read(worker));
   worker->send(kSetUp);
   worker->send_command(":");
@@ -199,9 +198,7 @@ Async<void> ShellWorker::write(std::shared_ptr<ShellWorker> self) {
     std::string_view packet = std::string_view(self->outbox_).substr(self->sent_, kPacket);
     if (const std::size_t end = packet.find('\n'); end != packet.npos)
       packet = packet.substr(0, end + 1);
-    ssize_t n = retry([&] {
-      return ::send(self->commands_.native_handle(), packet.data(), packet.size(), MSG_NOSIGNAL);
-    });
+    const ssize_t n = write_to_pipe(self->commands_.native_handle(), packet);
     if (n > 0) self->sent_ += static_cast<std::size_t>(n);
     if (self->sent_ == self->outbox_.size()) {
       self->outbox_.clear();
@@ -228,9 +225,11 @@ void ShellWorker::send_command(std::string_view command) {
   ask_for_answer();
 }
 
+// By a number that nobody guesses: a command may go on after it has answered for itself, and
+// would answer for those that come next.
 void ShellWorker::ask_for_answer() {
   status_.reset();
-  ++last_id_;
+  last_id_ = std::stoull(random_hex(sizeof last_id_), nullptr, 16);
   ask_again();
 }
 

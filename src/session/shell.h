@@ -2,7 +2,7 @@
 // and background jobs from call to call.
 //
 // It is an interactive shell without a terminal, since only such a one goes on with its
-// state after an interrupt. It reads its commands from a socket as a person would type
+// state after an interrupt. It reads its commands from a pipe as a person would type
 // them, each in an `eval` of its own whose input is /dev/null, and after each says its
 // exit code and folder on another descriptor. The guest can do that too, and so lie about
 // its own commands.
