@@ -4,20 +4,14 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
-#include "base/file.h"
+#include "broker/guest_thread.h"
 
 namespace belljar::broker {
 namespace {
-
-#ifndef PIDFD_THREAD
-#define PIDFD_THREAD O_EXCL  // Linux 6.9
-#endif
 
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS  // Linux 6.6
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
@@ -25,12 +19,6 @@ namespace {
 #endif
 
 constexpr std::size_t kMostMessages = 1024;  // the kernel's own limit for sendmmsg
-
-bool read_memory(pid_t thread, std::uint64_t from, void* into, std::size_t size) {
-  const iovec local{into, size};
-  const iovec remote{reinterpret_cast<void*>(from), size};
-  return ::process_vm_readv(thread, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(size);
-}
 
 std::optional<Endpoint> read_endpoint(pid_t thread, std::uint64_t from, std::uint64_t size) {
   sockaddr_storage storage{};
@@ -44,14 +32,6 @@ std::optional<Endpoint> read_endpoint(pid_t thread, std::uint64_t from, std::uin
 IpAddress as_the_kernel_takes(const IpAddress& address) {
   if (address.scope() != Scope::unspecified) return address;
   return address.is_v4() ? IpAddress::v4(127, 0, 0, 1) : IpAddress(in6addr_loopback);
-}
-
-// The process that a thread belongs to.
-pid_t process_of(pid_t thread) {
-  const std::string status = read_text("/proc/" + std::to_string(thread) + "/status").value_or("");
-  const std::size_t at = status.find("\nTgid:");
-  return at == status.npos ? -1
-                           : static_cast<pid_t>(std::strtol(status.c_str() + at + 6, nullptr, 10));
 }
 
 // One read: it is short, and the guest waits.
@@ -74,10 +54,7 @@ struct Kind {
 };
 
 Kind kind_of(pid_t thread, int number, Closer& closer) {
-  Fd process(static_cast<int>(::syscall(SYS_pidfd_open, thread, PIDFD_THREAD)));
-  if (!process) process = Fd(static_cast<int>(::syscall(SYS_pidfd_open, process_of(thread), 0)));
-  Fd copy(static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), number, 0)));
-  Kind kind{.socket = {closer, std::move(copy)}};
+  Kind kind{.socket = {closer, take_descriptor(thread, number)}};
   socklen_t size = sizeof(int);
   const int fd = kind.socket.get();
   if (fd < 0 || ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &kind.type, &size) < 0 ||
