@@ -45,40 +45,6 @@ Program read_program(pid_t thread) {
   return {thread, std::move(name)};
 }
 
-// A descriptor of the guest's, and what kind of socket it is.
-struct Kind {
-  GuestFd socket;
-  int type = 0;
-  int family = 0;
-  bool patient = true;
-};
-
-Kind kind_of(pid_t thread, int number, Closer& closer) {
-  Kind kind{.socket = {closer, take_descriptor(thread, number)}};
-  socklen_t size = sizeof(int);
-  const int fd = kind.socket.get();
-  if (fd < 0 || ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &kind.type, &size) < 0 ||
-      ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &kind.family, &size) < 0)
-    return kind;
-  kind.patient = (::fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
-  return kind;
-}
-
-// Where the guest asked for, its own server would answer. So its socket is connected for
-// it, to a port where only we are: it does not wait.
-int connect_for(const Kind& kind, const Endpoint& detour) {
-  SocketAddress address = detour.to_socket_address();
-  if (kind.family == AF_INET6 && detour.address.is_v4()) {
-    sockaddr_in6 mapped{};
-    mapped.sin6_family = AF_INET6;
-    mapped.sin6_port = htons(detour.port);
-    std::ranges::copy(detour.address.bytes(), std::begin(mapped.sin6_addr.s6_addr));
-    std::memcpy(&address.storage, &mapped, sizeof mapped);
-    address.size = sizeof mapped;
-  }
-  return ::connect(kind.socket.get(), address.get(), address.size) < 0 ? errno : 0;
-}
-
 }  // namespace
 
 Async<void> Calls::serve(std::shared_ptr<Calls> self) {
@@ -154,6 +120,7 @@ Async<void> Calls::decide(std::shared_ptr<Calls> self, Target target) {
 }
 
 Async<void> Calls::decide(const Target& target) {
+  std::optional<GuestSocket> socket;  // of which the end need not come before the answer
   for (const Endpoint& endpoint : target.endpoints) {
     const Decision decision = judge_.decide(endpoint, Clock::now());
     if (decision.way == Way::inside) continue;
@@ -164,7 +131,13 @@ Async<void> Calls::decide(const Target& target) {
           event_about(endpoint, target.connects ? "tcp" : "udp", decision, program_of(target)));
       co_return finish(target.id, EACCES);
     }
-    const Answer answer = co_await prepare(target, endpoint, decision);
+    if (!socket) {
+      if (closer_.is_full()) co_return finish(target.id, ENOBUFS);
+      if (!is_waiting(target.id)) co_return;
+      socket.emplace(look_at(target.thread, target.fd, closer_));
+      if (!is_waiting(target.id)) co_return;
+    }
+    const Answer answer = co_await prepare(target, *socket, endpoint, decision);
     if (answer.error != 0 || answer.done) co_return finish(target.id, answer.error);
   }
   go_on(target.id);
@@ -180,21 +153,17 @@ Program Calls::program_of(const Target& target) {
   return is_waiting(target.id) ? program : Program{};
 }
 
-Async<Calls::Answer> Calls::prepare(const Target& target, const Endpoint& endpoint,
-                                    const Decision& decision) {
-  if (closer_.is_full()) co_return Answer{ENOBUFS};
-  if (!is_waiting(target.id)) co_return Answer{EINTR};
-  const Kind kind = kind_of(target.thread, target.fd, closer_);
-  if (!is_waiting(target.id)) co_return Answer{EINTR};
-  if (kind.type == SOCK_DGRAM) co_return Answer{co_await datagrams_.prepare(endpoint)};
-  if (kind.type != SOCK_STREAM) co_return Answer{EACCES};
+Async<Calls::Answer> Calls::prepare(const Target& target, const GuestSocket& socket,
+                                    const Endpoint& endpoint, const Decision& decision) {
+  if (socket.type == SOCK_DGRAM) co_return Answer{co_await datagrams_.prepare(endpoint)};
+  if (socket.type != SOCK_STREAM) co_return Answer{EACCES};
   Program program = program_of(target);
   // Its name is not known before it speaks; then it is told.
   if (decision.way != Way::name) events_.add(event_about(endpoint, "tcp", decision, program));
   const Prepared prepared =
-      co_await streams_.prepare(endpoint, decision.way, kind.patient, std::move(program));
+      co_await streams_.prepare(endpoint, decision.way, socket.patient, std::move(program));
   if (!prepared.detour) co_return Answer{prepared.error};
-  co_return Answer{connect_for(kind, *prepared.detour), true};
+  co_return Answer{connect_for(socket, *prepared.detour), true};
 }
 
 void Calls::go_on(std::uint64_t id) {

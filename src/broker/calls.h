@@ -11,9 +11,9 @@
 #include <memory>
 #include <vector>
 
-#include "broker/closer.h"
 #include "broker/datagrams.h"
 #include "broker/events.h"
+#include "broker/guest_socket.h"
 #include "broker/streams.h"
 
 namespace belljar::broker {
@@ -52,7 +52,8 @@ class Calls : public std::enable_shared_from_this<Calls> {
   std::vector<Endpoint> endpoints_of(const seccomp_notif& call) const;
   static Async<void> decide(std::shared_ptr<Calls> self, Target target);
   Async<void> decide(const Target& target);
-  Async<Answer> prepare(const Target& target, const Endpoint& endpoint, const Decision& decision);
+  Async<Answer> prepare(const Target& target, const GuestSocket& socket, const Endpoint& endpoint,
+                        const Decision& decision);
   // Not known once the call no longer waits.
   Program program_of(const Target& target);
   bool is_waiting(std::uint64_t id);

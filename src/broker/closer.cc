@@ -44,12 +44,14 @@ Closer::~Closer() {
 }
 
 void Closer::close(Fd fd) {
-  const std::lock_guard lock(state_->mutex);
-  state_->waiting.push_back(std::move(fd));
-  // It ends by itself, perhaps after us, and holds nothing but its state.
-  if (!std::exchange(state_->started, true))
-    std::thread([state = state_] { state->run(); }).detach();
-  state_->changed.notify_one();
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->waiting.push_back(std::move(fd));
+    // It ends by itself, perhaps after us, and holds nothing but its state.
+    if (!std::exchange(state_->started, true))
+      std::thread([state = state_] { state->run(); }).detach();
+  }
+  state_->changed.notify_one();  // which would otherwise wait for the lock
 }
 
 bool Closer::is_full() const {

@@ -38,6 +38,8 @@ class GuestFd {
   }
 
   int get() const { return fd_.get(); }
+  // For what is known not to wait.
+  void close_here() { fd_.reset(); }
 
  private:
   Closer* closer_;

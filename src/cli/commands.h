@@ -294,13 +294,15 @@ inline constexpr Subcommand kSubcommands[] = {
      .purpose = "list the sessions of a running `belljar serve`, use one, or end one",
      .run = sessions,
      .flags = kSessionsFlags,
-     .more = "attach is a prompt of the session's Python or shell. ^C stops what you began there\n"
+     .more = "A session of a token is NAME@TOKEN, as list shows it.\n"
+             "\n"
+             "attach is a prompt of the session's Python or shell. ^C stops what you began there\n"
              "and nothing of others, whose calls yours wait for. ^D or exit leaves; the session\n"
              "goes on.\n"
              "\n"
              "Examples\n"
              "  belljar sessions list\n"
-             "  belljar sessions attach s_0123 --shell\n",
+             "  belljar sessions attach s_0123@ann --shell\n",
      .choices = kSessionsWords},
     {.name = "tasks",
      .alias = "",

@@ -13,7 +13,6 @@
 
 #include <csignal>
 #include <cstddef>
-#include <thread>
 
 #include "base/child.h"
 #include "base/clone.h"
@@ -215,6 +214,7 @@ Result<Jar> Jar::start(const Plan& plan, const Command* first, const broker::OnE
   jar.environment_ = plan.environment;
   jar.workdir_ = plan.layout.workdir;
   jar.pid_namespace_ = plan.pid_namespace;
+  jar.user_namespace_ = plan.identity && plan.identity->user_namespace;
   jar.other_uid_ = plan.identity && plan.identity->root;
   TRY(jar.launch(plan, first, on_event, beneath));
   return jar;

@@ -137,10 +137,20 @@ class Judge {
     }
     if (!plan_.pid_namespace)
       lose(Promise::processes, false,
-           "System V memory of the host can be reached, and limits, priority and CPUs of the "
-           "caller's "
-           "processes changed",
+           std::string("System V memory of the host can be reached, and ") +
+               (plan_.seccomp ? "" : "limits, priority and ") +
+               "CPUs of the caller's processes changed",
            kGetNamespaces);
+    if (host_.rlimit.core_dumps == rlimit::CoreDumps::program)
+      lose(Promise::processes, false,
+           "a crash inside runs the host's program for core dumps (kernel.core_pattern), since "
+           "the limit on core files is 0 here and cannot be raised",
+           "start belljar where the hard limit is at least 1 (ulimit -H -c unlimited)");
+    if (host_.rlimit.core_dumps == rlimit::CoreDumps::service)
+      lose(Promise::processes, false,
+           "the host's service for core dumps (kernel.core_pattern) hears of a crash inside; the "
+           "kernel sends it no memory",
+           "a core_pattern that is a file or a program");
     // The network namespace also has the abstract unix sockets to itself.
     if (!plan_.net && !scoped && !plan_.makes_connects())
       lose(Promise::processes, false, "abstract unix sockets of the host can be reached",

@@ -47,7 +47,7 @@ class App : public std::enable_shared_from_this<App> {
   ~App();
 
   // ---- requests ----
-  Admission admit(Request& request);
+  Admission admit(Request& request);  // to what a page of another origin may read, too
   // So much of its body is there. Why no more is taken in, if so.
   static std::optional<Response> hold(const Request& request, std::size_t bytes);
   Async<Response> answer(Request request);
@@ -69,9 +69,8 @@ class App : public std::enable_shared_from_this<App> {
   }
   SessionBook& book() { return book_; }
   EventHub& events() { return events_; }
-  // Who listens hears what became of a session, while it is still that owner's.
-  void tell(std::string_view type, const std::string& session, const std::string& owner,
-            boost::json::object data);
+  // Who listens hears what became of a session, while it is there.
+  void tell(std::string_view type, const std::string& session, boost::json::object data);
   // What is streamed to somebody ends when he may not ask any more.
   void watch_stream(const Principal& principal, const std::shared_ptr<EventStream>& stream);
   Metrics& metrics() { return metrics_; }
@@ -86,9 +85,9 @@ class App : public std::enable_shared_from_this<App> {
   // A session of the book that is there, under its own policy even if it had been idle and
   // was ended; else the answer that says why not.
   Async<std::expected<const SessionEntry*, Response>> use_session(const Request& request);
-  Async<std::expected<const SessionEntry*, Response>> use_session(std::string id,
+  Async<std::expected<const SessionEntry*, Response>> use_session(std::string called,
                                                                   Principal principal);
-  // Without an id one is made up.
+  // Without a name one is made up.
   std::expected<const SessionEntry*, Response> open_session(SessionEntry entry);
   void close_session(const std::string& id);
 
@@ -104,6 +103,7 @@ class App : public std::enable_shared_from_this<App> {
 
  private:
   App(Loop& loop, Setup setup);
+  Admission let_in(Request& request, const PageRules& page);
   std::expected<Principal, Response> authenticate(const Request& request, const Route& route) const;
   std::expected<std::shared_ptr<Place>, Response> take_place(const Principal& principal);
   // It counts until it is sent: the handler's end is not the answer's.

@@ -23,7 +23,7 @@ constexpr std::size_t kMaxOutbox = std::size_t{64} << 20;
 constexpr std::chrono::milliseconds kAcceptPause{100};  // when there are no descriptors left
 
 json::object event_json(const ApprovalEvent& event) {
-  json::object object = event.approval.to_json();
+  json::object object = event.approval.to_json("");
   const bool required = event.kind == ApprovalEvent::Kind::required;
   object["event"] = required ? "required" : "decided";
   if (!required) {
@@ -111,7 +111,7 @@ class ApprovalSocket::Client : public std::enable_shared_from_this<Client> {
 
   void list() {
     json::array pending;
-    for (const Approval& approval : approvals_.pending()) pending.push_back(approval.to_json());
+    for (const Approval& approval : approvals_.pending()) pending.push_back(approval.to_json(""));
     json::object answer;
     answer["pending"] = std::move(pending);
     put(answer);

@@ -101,6 +101,8 @@ std::string_view reason_phrase(int status) {
       return "Internal Server Error";
     case 503:
       return "Service Unavailable";
+    case 507:
+      return "Insufficient Storage";
     default:
       return status < 400 ? "OK" : "Error";
   }
@@ -123,6 +125,20 @@ std::optional<std::string> percent_decode(std::string_view text) {
     bytes.push_back(c);
   }
   return bytes;
+}
+
+std::string percent_encode(std::string_view text, std::string_view plain) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string encoded;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+        plain.find(c) != plain.npos)
+      encoded.push_back(c);
+    else
+      encoded.append({'%', kDigits[byte >> 4U], kDigits[byte & 0xfU]});
+  }
+  return encoded;
 }
 
 std::optional<std::string> query_value(std::string_view query, std::string_view name) {

@@ -87,7 +87,7 @@ def test_who_asks_is_named(asking, cli):
 
 def test_who_asks_in_anothers_session_is_named(asking, cli):
     ann, bob = asking.client("ann"), asking.client("bob")
-    call = Call(bob, ann.session(shared=True), "echo hi")
+    call = Call(bob, ann.session(shared=True) + "@ann", "echo hi")
     assert "asked by bob" in cli("list").stdout
     cli("deny", call.approval["approval_id"])
     call.wait()

@@ -88,7 +88,7 @@ def test_what_is_not_there_is_told_where_the_list_is(server, ann, bob):
     assert "GET /v1/skills" in refusal(ann.post("/v1/sessions", skills=["none"]), 404)[1]
     assert "/openapi.json" in refusal(ann.get("/v2"), 404)[1]
     ann.session(id="taken")
-    assert "choose another id" in refusal(bob.post("/v1/sessions", id="taken"), 409)[1]
+    assert "choose another id" in refusal(ann.post("/v1/sessions", id="taken"), 409)[1]
 
 
 def test_an_agent_that_is_not_there_is_said(server, ann):
