@@ -92,6 +92,7 @@ Policy shared_by_sessions(Policy policy, const SessionSettings& settings) {
   policy.limits.cpu_renews = true;
   policy.limits.timeout.reset();  // calls have their own
   policy.files.workdir = settings.workdir;
+  policy.files.start_in.clear();  // a command's; workers start in the workdir
   return policy;
 }
 
