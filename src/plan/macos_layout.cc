@@ -274,7 +274,7 @@ class MacLayout {
     for (const std::string& secret : secrets_) TRY(take_away(secret, Access::hide, "secret"));
     // Belljar's own: what decides about the next run, and tokens.
     for (const char* folder : {"/.config/belljar", "/.local/state/belljar"})
-      TRY(take_away(caller_.home + folder, Access::hide, "secret"));
+      TRY(take_away(caller_.home + folder, Access::hide, "belljar's own"));
     return {};
   }
 
@@ -293,7 +293,8 @@ class MacLayout {
     const bool seen = around != nullptr ? around->access != Access::hide : layout_.whole_root;
     const bool writable =
         around != nullptr ? around->access == Access::write : layout_.root_writable;
-    if (!seen || (access == Access::protect && !writable)) return {};
+    const bool own = from == "belljar's own";
+    if (!seen || (access == Access::protect && !writable) || (own && around == nullptr)) return {};
     for (const std::string& link : traced.links)
       if (std::ranges::find(layout_.links, link, &Link::inside) == layout_.links.end())
         layout_.links.push_back({link, ""});
