@@ -93,7 +93,7 @@ threading.Thread(target=hunt, daemon=True).start()
 }
 
 // The broker takes a descriptor out of a fork on its way, so for a moment others of the jar may be
-// able to reach into it as well. In /proc such a process belongs to its user. Before that its
+// able to reach into it as well. Its files in /proc then belong to its user. Before that its
 // capabilities keep them out.
 TEST_F(Warmed, a_fork_can_be_reached_into_only_when_its_filters_are_there) {
   policy.network = Network::hosts;
@@ -111,7 +111,7 @@ def watch():
         for name in os.listdir('/proc'):
             if not name.isdigit() or int(name) in (1, me): continue
             try:  # in this order: what it has no capabilities for, it will not get back
-                if is_powerless(name) and os.stat('/proc/' + name).st_uid == os.getuid():
+                if is_powerless(name) and os.stat(f'/proc/{name}/mem').st_uid == os.getuid():
                     seen.add(filters(name))
             except OSError: pass
 threading.Thread(target=watch, daemon=True).start()
