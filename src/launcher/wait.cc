@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "base/descriptor_limit.h"
 #include "base/file.h"
 #include "base/syscall.h"
 #include "launcher/verdict.h"
@@ -256,18 +257,11 @@ class Supervisor {
   Outcome outcome_;
 };
 
-// A connection through the broker takes two descriptors of this process.
-void allow_many_descriptors() {
-  ::rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) < 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 Result<Outcome> supervise(const Plan& plan, const Command& command, Jar jar,
                           const Supervision& supervision) {
   Supervisor supervisor(plan, command, std::move(jar));
-  if (plan.notify && supervision.forward_signals) allow_many_descriptors();
+  // A connection through the broker takes two descriptors of this process.
+  if (plan.notify && supervision.forward_signals) raise_descriptor_limit();
   if (supervision.forward_signals) TRY(supervisor.be_the_program());
   return supervisor.run();
 }

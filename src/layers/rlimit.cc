@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/child.h"
+#include "base/descriptor_limit.h"
 
 namespace belljar::rlimit {
 namespace {
@@ -56,6 +57,11 @@ Plan resolve(const Policy& policy, bool own_count) {
   add(RLIMIT_DATA, megabytes(limits.memory_mb));
   add(RLIMIT_FSIZE, megabytes(limits.file_sz_mb));
   add(RLIMIT_NOFILE, limits.open_fds);
+  if (const auto callers = descriptor_limit_before(); callers && !limits.open_fds) {
+    rlimit64 raised{};
+    ::getrlimit64(RLIMIT_NOFILE, &raised);  // cannot fail: the resource exists
+    plan.limits.push_back({RLIMIT_NOFILE, {*callers, raised.rlim_max}});
+  }
   if (!limits.cpu_renews) add(RLIMIT_CPU, limits.cpu_secs, kCpuGraceSecs);
   add(RLIMIT_CORE, 0);
   // The jar's init is one more. Without a count of the jar's own the limit is

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/descriptor_limit.h"
 #include "base/random.h"
 #include "base/remove_tree.h"
 #include "plan/scratch.h"
@@ -58,6 +59,7 @@ Result<std::unique_ptr<Engine>> Engine::make(Loop& loop, Policy policy, Caller c
                                              SessionSettings settings, std::optional<Reach> bound) {
   if (policy.mode == Mode::off)
     return fail("sessions are not run without a sandbox", 0, "take --sandbox=off away");
+  raise_descriptor_limit();  // a session takes some twenty
   std::string folder = TRY(make_scratch_folder());
   std::unique_ptr<Engine> engine(new Engine(loop, std::move(policy), std::move(caller),
                                             std::move(settings), std::move(folder)));
