@@ -204,6 +204,7 @@ Response App::counted(Response response, const Request& request) {
 Async<Response> App::answer(Request request) {
   const std::shared_ptr<App> keep = shared_from_this();
   const Route& route = *request.admitted->route;
+  meter_.note(route.pattern);
   if (has_ended()) co_return refuse(kUnavailable, "the server has stopped", kStartsAgain);
   if (route.takes.empty() && !is_no_body(request.body))
     co_return refuse(kBadRequest, "this request takes no body", "leave the body out");
@@ -211,6 +212,7 @@ Async<Response> App::answer(Request request) {
   Request asked;  // what is left of it, when the handler has had the rest
   asked.admitted = request.admitted;
   Response response = co_await route.handler(*this, std::move(request));
+  meter_.note(route.pattern);
   response = counted(std::move(response), asked);
   const auto time = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began);
   metrics_.count_request(route.pattern, response.status, time);

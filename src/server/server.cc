@@ -1,12 +1,12 @@
 #include "server/server.h"
 
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include <csignal>
 #include <cstring>
 
+#include "base/descriptor_limit.h"
 #include "server/approval_socket.h"
 
 namespace belljar::server {
@@ -14,6 +14,7 @@ namespace {
 
 // Calls that an ended engine answers need a moment to be written out.
 constexpr std::chrono::seconds kLastWords{1};
+constexpr std::chrono::milliseconds kBetweenLongTurns{100};
 
 // systemd's protocol: one datagram. Who is not started by it has no socket.
 void notify(const std::string& socket_path, std::string_view state) {
@@ -28,14 +29,6 @@ void notify(const std::string& socket_path, std::string_view state) {
   // Whether anybody hears it does not change what we do.
   (void)::sendto(socket.get(), state.data(), state.size(), MSG_NOSIGNAL,
                  static_cast<const sockaddr*>(untyped), size);
-}
-
-// Connections are descriptors; what a guest may have is its policy's to say.
-void raise_descriptor_limit() {
-  struct rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) < 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  (void)::setrlimit(RLIMIT_NOFILE, &limit);  // then there are fewer
 }
 
 HttpLimits limits_of(const ServerSettings& settings) {
@@ -55,10 +48,12 @@ struct Running {
   std::unique_ptr<HttpServer> http;
   ServeOptions options;
   std::vector<SocketFile> socket_files;
+  Clock::time_point told_of_long_turn{};
 
   Status listen();
   void wait_for_stop();
   void wait_for_reload();
+  void tell_long_turn(LoopMeter::Time time, std::string_view about);
   void end();
   static Async<void> stop(Running& self);
 };
@@ -98,6 +93,16 @@ Async<void> Running::stop(Running& self) {
 void Running::end() {
   if (const std::optional<std::string> left = app->end())
     options.say("guests left more than could be removed in time; the next start removes " + *left);
+}
+
+// Not each of many.
+void Running::tell_long_turn(LoopMeter::Time time, std::string_view about) {
+  const Clock::time_point now = Clock::now();
+  if (now - told_of_long_turn < kBetweenLongTurns) return;
+  told_of_long_turn = now;
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+  options.say("everybody has waited for " + std::to_string(ms) + " ms while one thing was done" +
+              (about.empty() ? "" : ": " + std::string(about)));
 }
 
 void Running::wait_for_reload() {
@@ -140,7 +145,10 @@ Status serve(Setup setup, ServeOptions options) {
   self.wait_for_reload();
   self.options.say("ready");
   notify(self.options.notify_socket, "READY=1");
-  self.loop.run();
+  app->meter().on_long = [&self](LoopMeter::Time time, std::string_view about) {
+    self.tell_long_turn(time, about);
+  };
+  app->meter().run(self.loop);
   approvals.reset();
   self.app->drain();
   self.end();
