@@ -69,6 +69,7 @@ Result<std::shared_ptr<App>> App::make(Loop& loop, Setup setup) {
     return dispatcher->owner_of(id);
   });
   app->mcp_service_ = std::make_unique<McpService>(loop, mcp_facts());
+  app->mcp_service_->work_beside(app->engine_->aside());
   app->mcp_service_->add(std::make_shared<McpOffer>(
       *app->mcp_service_, *app->dispatcher_,
       OfferSettings{.agent = {},

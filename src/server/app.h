@@ -74,6 +74,10 @@ class App : public std::enable_shared_from_this<App> {
             boost::json::object data);
   // What is streamed to somebody ends when he may not ask any more.
   void watch_stream(const Principal& principal, const std::shared_ptr<EventStream>& stream);
+  // For what grows with what somebody sent, or is sent.
+  session::Beside beside(const Principal& principal) {
+    return {engine_->aside(), loop_, principal.name};
+  }
   Metrics& metrics() { return metrics_; }
   LoopMeter& meter() { return meter_; }
   Tokens& tokens() { return setup_.tokens; }

@@ -17,6 +17,6 @@ std::chrono::milliseconds time_for(std::chrono::milliseconds base, std::uint64_t
 std::string lower(std::string_view text);
 // `framing` is the header, or none, that says where the body ends.
 std::string head_text(const Response& response, std::string_view framing, bool keeps_alive);
-std::string chunk(std::string_view bytes);
+std::string chunk_head(std::size_t size);
 
 }  // namespace belljar::server

@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 
 #include "base/utf8.h"
+#include "server/host_trouble.h"
 
 namespace belljar::server {
 namespace {
@@ -50,10 +51,14 @@ Response refuse(Fault fault, std::string_view message, std::string_view hint) {
 }
 
 Response refuse(Fault fault, const Error& error) {
+  if (is_of_the_host(error) && fault.type != kHostFailed.type)
+    return refuse(kHostFailed, without_place(error));
   return refuse(fault, Error{error.what, error.err, {}}.message(), error.hint);
 }
 
 json::object error_object(Fault fault, const Error& error) {
+  if (is_of_the_host(error) && fault.type != kHostFailed.type)
+    return error_object(kHostFailed, without_place(error));
   const std::string message = Error{error.what, error.err, {}}.message();
   const std::string_view hint = error.hint.empty() ? fault.hint : std::string_view(error.hint);
   return {{"type", fault.type}, {"message", message}, {"hint", hint}};

@@ -108,6 +108,9 @@ inline constexpr Fault kSessionFailed{
     // its sandbox
     503, "session_failed", "`belljar doctor` and `belljar explain` say what this host can do"};
 
+// It has run out of something that no request can be blamed for.
+inline constexpr Fault kHostFailed{503, "host_failed", "try again later"};
+
 // Hints that several have.
 inline constexpr std::string_view kStartsAgain = "try again when it has been started again";
 inline constexpr std::string_view kWhichSessions =
@@ -123,10 +126,10 @@ inline constexpr std::string_view kOnlyItsOwner =
     "only the token that made it, or one with the scope admin, may do that";
 
 inline constexpr const Fault* kFaults[] = {
-    &kBadRequest,    &kUnauthorized,    &kForbidden,        &kWiderPolicy,      &kDenied,
-    &kNotApproved,   &kNotFound,        &kMethodNotAllowed, &kTimeout,          &kConflict,
-    &kSessionClosed, &kCancelled,       &kTooLarge,         &kUnsupportedMedia, &kBadRange,
-    &kTooMany,       &kHeadersTooLarge, &kInternal,         &kUnavailable,      &kSessionFailed};
+    &kBadRequest,  &kUnauthorized,     &kForbidden, &kWiderPolicy, &kDenied,          &kNotApproved,
+    &kNotFound,    &kMethodNotAllowed, &kTimeout,   &kConflict,    &kSessionClosed,   &kCancelled,
+    &kTooLarge,    &kUnsupportedMedia, &kBadRange,  &kTooMany,     &kHeadersTooLarge, &kInternal,
+    &kUnavailable, &kSessionFailed,    &kHostFailed};
 
 // {"error": {"type", "message", "hint"}}. Without a hint of its own it has the fault's.
 Response refuse(Fault fault, std::string_view message, std::string_view hint = {});

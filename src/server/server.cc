@@ -1,8 +1,10 @@
 #include "server/server.h"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 
@@ -31,9 +33,21 @@ void notify(const std::string& socket_path, std::string_view state) {
                  static_cast<const sockaddr*>(untyped), size);
 }
 
-HttpLimits limits_of(const ServerSettings& settings) {
+// What the limit on open files leaves when every session has what it needs: strangers can hold
+// connections, and must not hold those.
+std::size_t connections_of(const Loaded& loaded) {
+  constexpr rlim_t kOurs = 64, kOfSession = 32;
+  struct rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) < 0) return loaded.server.max_connections;
+  const rlim_t kept = std::min(kOurs + loaded.session.max_sessions * kOfSession,
+                               limit.rlim_cur - limit.rlim_cur / 4);
+  return std::min<std::size_t>(loaded.server.max_connections, limit.rlim_cur - kept);
+}
+
+HttpLimits limits_of(const Loaded& loaded) {
+  const ServerSettings& settings = loaded.server;
   return {.header_bytes = HttpLimits{}.header_bytes,
-          .connections = settings.max_connections,
+          .connections = connections_of(loaded),
           .idle = settings.idle_timeout,
           .header = settings.header_timeout,
           .body = settings.body_timeout,
@@ -111,7 +125,7 @@ void Running::wait_for_reload() {
     notify(options.notify_socket, "RELOADING=1");
     Result<Setup> fresh = options.reload();
     if (fresh) {
-      http->set_limits(limits_of(fresh->loaded.server));
+      http->set_limits(limits_of(fresh->loaded));
       app->reload(std::move(*fresh));
       options.say("tokens, hosts, origins, limits and permissions are read again");
     } else {
@@ -133,9 +147,14 @@ Status serve(Setup setup, ServeOptions options) {
   HttpHandler handler{.admit = [app](Request& request) { return app->admit(request); },
                       .hold = &App::hold,
                       .answer = [app](Request request) { return app->answer(std::move(request)); }};
-  self.http = std::make_unique<HttpServer>(self.loop, limits_of(app->setup().loaded.server),
-                                           std::move(handler));
+  self.http =
+      std::make_unique<HttpServer>(self.loop, limits_of(app->setup().loaded), std::move(handler));
   app->set_http(self.http.get());
+  if (const std::size_t most = connections_of(app->setup().loaded);
+      most < app->setup().loaded.server.max_connections)
+    self.options.say("at most " + std::to_string(most) +
+                     " connections: the limit on open files (ulimit -Hn) keeps the rest for "
+                     "sessions");
   TRY(self.listen());
   std::unique_ptr<ApprovalSocket> approvals;
   if (!self.options.approval_socket.empty())

@@ -142,7 +142,8 @@ class Events:
 class Server:
     def __init__(self, scene: jars.Scene, *flags: str, config: str = "", tokens: dict | None = None,
                  profile: str = "developer", session: str = "",
-                 environment: dict | None = None, skills: str = "", audit: str = "none", own_state: str = ""):
+                 environment: dict | None = None, skills: str = "", audit: str = "none", own_state: str = "",
+                 wrapper: list[str] | None = None):
         self.scene = scene
         self.identity = scene.identity
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="serve-", dir=scene.home))
@@ -168,7 +169,7 @@ class Server:
             places = []
         self.process = subprocess.Popen(
             self.identity.command([
-                jars.binary(), "serve", f"--config={self.config_file}", f"--profile={profile}", *places, *flags,
+                *(wrapper or []), jars.binary(), "serve", f"--config={self.config_file}", f"--profile={profile}", *places, *flags,
             ]),
             cwd=scene.home, env=surroundings, start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._errors,
