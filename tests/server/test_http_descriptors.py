@@ -12,7 +12,7 @@ import serving
 
 FEW = ["prlimit", "--nofile=640:640"]
 VERY_FEW = ["prlimit", "--nofile=120:120"]
-HALF = b"GET /v1/health HTTP/1.1\r\n" + b"".join(b"X-%d: %s\r\n" % (i, b"a" * 80) for i in range(100))
+HALF = b"GET /v1/health HTTP/1.1\r\n" + b"a:b\r\n" * 3000  # 15 KiB, and much more as a list of headers
 
 
 @contextlib.contextmanager
@@ -33,17 +33,20 @@ def resident_kb(server) -> int:
 @pytest.mark.parametrize("says", [b"", b"G", HALF], ids=["idle", "one-byte", "half-a-head"])
 def test_strangers_leave_descriptors_for_sessions(start, says):
     server = start(wrapper=FEW, session="max_sessions = 8")
-    assert "at most" in server.errors() and "ulimit -Hn" in server.errors()
     ann = server.client("ann")
     with strangers(server, 700, says):
         answer = ann.python(ann.session(), "1 + 1")
         assert answer["result"] == "2"
         assert ann.post("/v1/execute/shell", commands=["echo hello"]).json["stdout"] == "hello\n"
+    assert "at most" in server.errors() and "ulimit -Hn" in server.errors()
 
 
-def test_a_usual_limit_is_not_touched(start):
-    server = start(wrapper=["prlimit", "--nofile=1024:262144"])
+def test_a_limit_that_is_large_enough_is_not_felt(start):
+    """The soft one is raised, and what is left for connections is more than was asked for."""
+    server = start(wrapper=["prlimit", "--nofile=256:4096"], config="max_connections = 400")
     assert "ulimit" not in server.errors()
+    with strangers(server, 300, b""):
+        assert serving.wait_until(lambda: server.gauge("belljar_connections") > 300)
 
 
 def test_a_shortage_of_the_host_is_no_fault_of_the_request(start):
@@ -63,14 +66,15 @@ def test_a_shortage_of_the_host_is_no_fault_of_the_request(start):
         assert "/" not in answer.error["message"] and "Too many open files" in answer.error["message"], answer
 
 
-def test_half_a_head_takes_little_memory(server):
-    count = 400
+def test_half_a_head_takes_little_memory(start):
+    server = start(config='header_timeout = "60s"')
+    count = 300
     with strangers(server, 20, HALF):
         before = resident_kb(server)
         with strangers(server, count, HALF):
             assert serving.wait_until(lambda: server.gauge("belljar_connections") > count)
             each = (resident_kb(server) - before) / count
-    assert each < 30, each
+    assert each < 35, each
 
 
 def test_what_is_no_head_is_answered_at_once(server):

@@ -207,7 +207,7 @@ ATTACKS = [
 
 @pytest.fixture
 def watched(start, scene):
-    return start(audit=f"{scene.home}/audit.jsonl", session="max_sessions = 300", config="max_sessions_per_token = 300")
+    return start(audit=f"{scene.home}/audit.jsonl", session="max_sessions = 600", config="max_sessions_per_token = 300")
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda one: one.__name__)
