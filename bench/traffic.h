@@ -9,8 +9,8 @@
 
 namespace bench {
 
-// What the bytes look like. `hello` is a true ClientHello in front of bytes that nobody
-// encrypts: a relay that reads names sees TLS, and no cipher hides what it costs.
+// What the bytes look like. `hello` is a true ClientHello and a ServerHello in front of bytes that
+// nobody encrypts: a relay that reads names sees TLS, and no cipher hides what it costs.
 enum class Dress { plain, hello, tls };
 
 enum class Deed {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/syscall.h"
+#include "base/uapi.h"
 
 namespace belljar {
 namespace {
@@ -37,6 +38,12 @@ bool send_with_fds(int socket_fd, std::string_view bytes, std::span<const int> f
   const ssize_t n = retry([&] { return ::sendmsg(socket_fd, &message, MSG_NOSIGNAL | flags); });
   if (n >= 0 && static_cast<std::size_t>(n) < bytes.size()) errno = EMSGSIZE;
   return n == std::ssize(bytes);
+}
+
+void refuse_descriptors(int socket_fd) {
+  const int off = 0;
+  (void)::setsockopt(socket_fd, SOL_SOCKET, SO_PASSRIGHTS, &off,
+                     sizeof off);  // unknown before 6.16
 }
 
 Result<Received> receive_with_fds(int socket_fd, std::span<char> into, int flags) {

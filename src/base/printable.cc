@@ -1,5 +1,10 @@
 #include "base/printable.h"
 
+#include <unictype.h>
+
+#include <algorithm>
+#include <cstdint>
+
 #include "base/utf8.h"
 
 namespace belljar {
@@ -7,26 +12,23 @@ namespace {
 
 constexpr std::size_t kLongest = 2000;
 
-bool is_control(unsigned char byte) { return byte < 0x20 || byte == 0x7f; }
-
-// U+200B to U+200F, U+202A to U+202E, U+2060 to U+206F, U+FEFF: what shows nothing, or makes
-// what follows show in another order.
-bool is_invisible(std::string_view character) {
-  const auto last = static_cast<unsigned char>(character[2]);
-  if (character.starts_with("\xe2\x80"))
-    return (last >= 0x8b && last <= 0x8f) || (last >= 0xaa && last <= 0xae);
-  if (character.starts_with("\xe2\x81")) return last >= 0xa0 && last <= 0xaf;
-  return character == "\xef\xbb\xbf";
+char32_t decode(std::string_view character) {
+  if (character.size() == 1) return static_cast<unsigned char>(character[0]);
+  char32_t code = static_cast<unsigned char>(character[0]) & (0x7fU >> character.size());
+  for (const char c : character.substr(1)) code = code << 6U | (static_cast<unsigned>(c) & 0x3fU);
+  return code;
 }
 
-// How many bytes the UTF-8 character at `at` has; 0 where there is none, and where it
-// is one of U+0080 to U+009F, which terminals obey like escapes, or cannot be seen.
-std::size_t character(std::string_view text, std::size_t at) {
-  const auto first = static_cast<unsigned char>(text[at]);
-  if (is_control(first)) return 0;
-  const std::size_t size = utf8_length(text.substr(at));
-  const bool is_c1 = size == 2 && first == 0xc2 && static_cast<unsigned char>(text[at + 1]) < 0xa0;
-  return is_c1 || (size == 3 && is_invisible(text.substr(at, 3))) ? 0 : size;
+// By what Unicode says of it, so that a character of a later version is judged too once the library
+// knows it. The blanks at the end are symbols to Unicode.
+bool is_seen(char32_t code) {
+  if (code < 0x7f) return code >= ' ';
+  constexpr std::uint32_t kUnseen = UC_CATEGORY_MASK_Cc | UC_CATEGORY_MASK_Cf |
+                                    UC_CATEGORY_MASK_Cs | UC_CATEGORY_MASK_Co |
+                                    UC_CATEGORY_MASK_Zl | UC_CATEGORY_MASK_Zp | UC_CATEGORY_MASK_Zs;
+  return !uc_is_general_category_withtable(code, kUnseen) &&
+         !uc_is_property_default_ignorable_code_point(code) &&
+         !uc_is_property_not_a_character(code) && code != U'\u2800' && code != U'\U0001D159';
 }
 
 // Never inside a UTF-8 sequence.
@@ -44,21 +46,27 @@ std::string shorten(std::string_view text) {
 
 }  // namespace
 
-std::string printable(std::string_view text) {
+std::string visible(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
-  const std::string shortened = shorten(text);
   std::string out;
-  for (std::size_t i = 0; i < shortened.size();) {
-    if (const std::size_t size = character(shortened, i); size != 0) {
-      out.append(shortened, i, size);
-      i += size;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t size = utf8_length(text);
+    const std::string_view next = text.substr(0, std::max<std::size_t>(size, 1));
+    text.remove_prefix(next.size());
+    if (size != 0 && is_seen(decode(next))) {
+      out.append(next);
       continue;
     }
-    const auto byte = static_cast<unsigned char>(shortened[i++]);
-    out.append("\\x").push_back(kDigits[byte >> 4U]);
-    out.push_back(kDigits[byte & 0xfU]);
+    for (const char c : next) {
+      const auto byte = static_cast<unsigned char>(c);
+      out.append("\\x").push_back(kDigits[byte >> 4U]);
+      out.push_back(kDigits[byte & 0xfU]);
+    }
   }
   return out;
 }
+
+std::string printable(std::string_view text) { return visible(shorten(text)); }
 
 }  // namespace belljar

@@ -86,6 +86,7 @@ class TreeRemoval {
 }  // namespace
 
 void remove_tree(const std::string& path, const std::function<bool()>& gives_up) {
+  open_up(AT_FDCWD, path.c_str());
   Fd top(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (top) {
     TreeRemoval removal(top.get(), gives_up);

@@ -24,6 +24,9 @@
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U  // Linux 6.3
 #endif
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83  // Linux 6.16
+#endif
 
 namespace belljar {
 

@@ -31,15 +31,15 @@ struct Broker::Inside {
         judge(rules),
         events(std::move(on_event)),
         sockets(loop, std::move(doors.sockets)),
-        streams(loop, judge, events, sockets),
-        datagrams(loop, judge, events, sockets),
-        names(loop, judge, events, std::move(doors.dns_udp), std::move(doors.dns_tcp)) {
+        streams(loop, judge, events, sockets, allowance),
+        datagrams(loop, judge, events, sockets, allowance),
+        names(loop, judge, events, allowance, std::move(doors.dns_udp), std::move(doors.dns_tcp)) {
     serve(std::move(doors.notifications));
   }
 
   void serve(Fd notifications) {
     begin(loop, Calls::serve(std::make_shared<Calls>(loop, judge, events, streams, datagrams,
-                                                     std::move(notifications))));
+                                                     closer, std::move(notifications))));
   }
 
   Async<void> publish(Stream listener, std::uint16_t port) {
@@ -53,6 +53,8 @@ struct Broker::Inside {
   Rules rules;
   Judge judge;
   Events events;
+  Closer closer;
+  Allowance allowance;
   // Below what its coroutines use: they end with it.
   Loop loop{1};
   Sockets sockets;

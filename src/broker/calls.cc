@@ -15,10 +15,6 @@
 namespace belljar::broker {
 namespace {
 
-#ifndef PIDFD_THREAD
-#define PIDFD_THREAD O_EXCL  // Linux 6.9
-#endif
-
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS  // Linux 6.6
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
 #define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
@@ -46,16 +42,8 @@ IpAddress as_the_kernel_takes(const IpAddress& address) {
   return address.is_v4() ? IpAddress::v4(127, 0, 0, 1) : IpAddress(in6addr_loopback);
 }
 
-// The process that a thread belongs to.
-pid_t process_of(pid_t thread) {
-  const std::string status = read_text("/proc/" + std::to_string(thread) + "/status").value_or("");
-  const std::size_t at = status.find("\nTgid:");
-  return at == status.npos ? -1
-                           : static_cast<pid_t>(std::strtol(status.c_str() + at + 6, nullptr, 10));
-}
-
 // One read: it is short, and the guest waits.
-Program program_of(pid_t thread) {
+Program read_program(pid_t thread) {
   const std::string path = "/proc/" + std::to_string(thread) + "/comm";
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   char text[64];
@@ -63,43 +51,6 @@ Program program_of(pid_t thread) {
   std::string name(text, static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
   if (name.ends_with('\n')) name.pop_back();
   return {thread, std::move(name)};
-}
-
-// What kind of socket a descriptor of the guest's is.
-struct Kind {
-  Fd socket;
-  int type = 0;
-  int family = 0;
-  bool patient = true;
-};
-
-Kind kind_of(pid_t thread, int number) {
-  Fd process(static_cast<int>(::syscall(SYS_pidfd_open, thread, PIDFD_THREAD)));
-  if (!process) process = Fd(static_cast<int>(::syscall(SYS_pidfd_open, process_of(thread), 0)));
-  Kind kind;
-  kind.socket = Fd(static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), number, 0)));
-  socklen_t size = sizeof(int);
-  const int fd = kind.socket.get();
-  if (fd < 0 || ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &kind.type, &size) < 0 ||
-      ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &kind.family, &size) < 0)
-    return kind;
-  kind.patient = (::fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
-  return kind;
-}
-
-// Where the guest asked for, its own server would answer. So its socket is connected for
-// it, to a port where only we are: it does not wait.
-int connect_for(const Kind& kind, const Endpoint& detour) {
-  SocketAddress address = detour.to_socket_address();
-  if (kind.family == AF_INET6 && detour.address.is_v4()) {
-    sockaddr_in6 mapped{};
-    mapped.sin6_family = AF_INET6;
-    mapped.sin6_port = htons(detour.port);
-    std::ranges::copy(detour.address.bytes(), std::begin(mapped.sin6_addr.s6_addr));
-    std::memcpy(&address.storage, &mapped, sizeof mapped);
-    address.size = sizeof mapped;
-  }
-  return ::connect(kind.socket.get(), address.get(), address.size) < 0 ? errno : 0;
 }
 
 }  // namespace
@@ -116,11 +67,14 @@ Async<void> Calls::serve(std::shared_ptr<Calls> self) {
     if ((ready.revents & POLLHUP) != 0) co_return;  // nobody is left who could call
     seccomp_notif call{};
     if ((ready.revents & POLLIN) == 0 || !self->receive(call)) continue;
+    // Before its memory is read: do not read another's. After it: what was read was not another's.
+    if (!self->is_waiting(call.id)) continue;
     Target target{.id = call.id,
                   .thread = static_cast<pid_t>(call.pid),
                   .fd = static_cast<int>(call.data.args[0]),
                   .endpoints = self->endpoints_of(call),
                   .connects = call.data.nr == SYS_connect};
+    if (!self->is_waiting(call.id)) continue;
     if (target.endpoints.empty())
       self->go_on(call.id);  // another family, or no address: nothing that leaves the jar
     else
@@ -174,17 +128,24 @@ Async<void> Calls::decide(std::shared_ptr<Calls> self, Target target) {
 }
 
 Async<void> Calls::decide(const Target& target) {
+  std::optional<GuestSocket> socket;  // of which the end need not come before the answer
   for (const Endpoint& endpoint : target.endpoints) {
     const Decision decision = judge_.decide(endpoint, Clock::now());
     if (decision.way == Way::inside) continue;
     // Port 0: a resolver that wants to know from which address it would speak.
     if (endpoint.port == 0) continue;
     if (decision.way == Way::refused) {
-      events_.add(event_about(endpoint, target.connects ? "tcp" : "udp", decision,
-                              program_of(target.thread)));
+      events_.add(
+          event_about(endpoint, target.connects ? "tcp" : "udp", decision, program_of(target)));
       co_return finish(target.id, EACCES);
     }
-    const Answer answer = co_await prepare(target, endpoint, decision);
+    if (!socket) {
+      if (closer_.is_full()) co_return finish(target.id, ENOBUFS);
+      if (!is_waiting(target.id)) co_return;
+      socket.emplace(look_at(target.thread, target.fd, closer_));
+      if (!is_waiting(target.id)) co_return;
+    }
+    const Answer answer = co_await prepare(target, *socket, endpoint, decision);
     if (answer.error != 0 || answer.done) co_return finish(target.id, answer.error);
   }
   go_on(target.id);
@@ -195,19 +156,22 @@ bool Calls::is_waiting(std::uint64_t id) {
   return ::ioctl(notifications_.native_handle(), SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
 
-Async<Calls::Answer> Calls::prepare(const Target& target, const Endpoint& endpoint,
-                                    const Decision& decision) {
-  const Kind kind = kind_of(target.thread, target.fd);
-  if (!is_waiting(target.id)) co_return Answer{EINTR};
-  if (kind.type == SOCK_DGRAM) co_return Answer{co_await datagrams_.prepare(endpoint)};
-  if (kind.type != SOCK_STREAM) co_return Answer{EACCES};
-  Program program = program_of(target.thread);
+Program Calls::program_of(const Target& target) {
+  Program program = read_program(target.thread);
+  return is_waiting(target.id) ? program : Program{};
+}
+
+Async<Calls::Answer> Calls::prepare(const Target& target, const GuestSocket& socket,
+                                    const Endpoint& endpoint, const Decision& decision) {
+  if (socket.type == SOCK_DGRAM) co_return Answer{co_await datagrams_.prepare(endpoint)};
+  if (socket.type != SOCK_STREAM) co_return Answer{EACCES};
+  Program program = program_of(target);
   // Its name is not known before it speaks; then it is told.
   if (decision.way != Way::name) events_.add(event_about(endpoint, "tcp", decision, program));
   const Prepared prepared =
-      co_await streams_.prepare(endpoint, decision.way, kind.patient, std::move(program));
+      co_await streams_.prepare(endpoint, decision.way, socket.patient, std::move(program));
   if (!prepared.detour) co_return Answer{prepared.error};
-  co_return Answer{connect_for(kind, *prepared.detour), true};
+  co_return Answer{connect_for(socket, *prepared.detour), true};
 }
 
 void Calls::go_on(std::uint64_t id) {

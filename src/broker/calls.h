@@ -13,6 +13,7 @@
 
 #include "broker/datagrams.h"
 #include "broker/events.h"
+#include "broker/guest_socket.h"
 #include "broker/streams.h"
 
 namespace belljar::broker {
@@ -21,12 +22,13 @@ namespace belljar::broker {
 class Calls : public std::enable_shared_from_this<Calls> {
  public:
   Calls(Loop& loop, Judge& judge, Events& events, Streams& streams, Datagrams& datagrams,
-        Fd notifications)
+        Closer& closer, Fd notifications)
       : loop_(loop),
         judge_(judge),
         events_(events),
         streams_(streams),
         datagrams_(datagrams),
+        closer_(closer),
         notifications_(loop, notifications.release()) {}
 
   static Async<void> serve(std::shared_ptr<Calls> self);
@@ -50,7 +52,10 @@ class Calls : public std::enable_shared_from_this<Calls> {
   std::vector<Endpoint> endpoints_of(const seccomp_notif& call) const;
   static Async<void> decide(std::shared_ptr<Calls> self, Target target);
   Async<void> decide(const Target& target);
-  Async<Answer> prepare(const Target& target, const Endpoint& endpoint, const Decision& decision);
+  Async<Answer> prepare(const Target& target, const GuestSocket& socket, const Endpoint& endpoint,
+                        const Decision& decision);
+  // Not known once the call no longer waits.
+  Program program_of(const Target& target);
   bool is_waiting(std::uint64_t id);
   void go_on(std::uint64_t id);
   void finish(std::uint64_t id, int error);
@@ -60,6 +65,7 @@ class Calls : public std::enable_shared_from_this<Calls> {
   Events& events_;
   Streams& streams_;
   Datagrams& datagrams_;
+  Closer& closer_;
   Stream notifications_;
 };
 

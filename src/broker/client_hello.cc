@@ -1,21 +1,17 @@
 #include "broker/client_hello.h"
 
-#include <algorithm>
 #include <bitset>
 #include <expected>
 
+#include "broker/tls_message.h"
 #include "policy/host_name.h"
 
 namespace belljar::broker {
 namespace {
 
-constexpr std::size_t kRecordHeader = 5;
-constexpr std::size_t kHandshakeHeader = 4;
-constexpr std::size_t kMaxRecord = std::size_t{1} << 14;
 constexpr std::size_t kMaxSessionId = 32;
 constexpr std::size_t kMaxProtocols = 64;  // of ALPN; browsers send three
 
-constexpr unsigned kHandshake = 22;   // a type of record
 constexpr unsigned kClientHello = 1;  // a type of handshake message
 
 constexpr unsigned kServerName = 0;
@@ -108,84 +104,42 @@ std::expected<ClientHello, const char*> read_body(Bytes body) {
   return read_extensions(extensions);
 }
 
-// ---- the records that carry it ----
-
-// A hello may lie in as many records as the guest likes, and the last one ends where it does.
-class Records {
- public:
-  explicit Records(Bytes so_far) : so_far_(so_far) {}
-
-  HelloVerdict read() {
-    for (;;) {
-      if (std::optional<HelloVerdict> verdict = header()) return *std::move(verdict);
-      if (std::optional<HelloVerdict> verdict = content()) return *std::move(verdict);
-    }
-  }
-
- private:
-  std::optional<HelloVerdict> header() {
-    const Bytes rest = so_far_.subspan(at_);
-    const bool is_handshake = rest.empty() || rest[0] == std::byte{kHandshake};
-    const bool is_tls = rest.size() < 2 || rest[1] == std::byte{3};
-    if (!is_handshake || !is_tls) {
-      if (at_ == 0) return HelloVerdict{.kind = Kind::not_tls, .reason = "no TLS record"};
-      return malformed("another record inside the hello");
-    }
-    if (at_ == 0 && rest.size() < 2) return need(rest.size() + 1);  // so that others do not wait
-    if (rest.size() < kRecordHeader) return need(at_ + kRecordHeader + missing());
-    Reader reader(rest);
-    reader.take(3);
-    record_ = reader.u16();
-    if (record_ == 0 || record_ > kMaxRecord) return malformed("a record of a wrong size");
-    at_ += kRecordHeader;
-    return std::nullopt;
-  }
-
-  std::optional<HelloVerdict> content() {
-    const Bytes there = so_far_.subspan(at_);
-    const Bytes part = there.first(std::min(record_, there.size()));
-    const std::size_t end = message_.size() + record_;
-    message_.insert(message_.end(), part.begin(), part.end());
-    Reader reader(message_);
-    if (!message_.empty() && reader.u8() != kClientHello)
-      return malformed("a handshake message that is no hello");
-    if (message_.size() >= kHandshakeHeader) wanted_ = kHandshakeHeader + reader.u24();
-    if (wanted_ + kRecordHeader > kMaxClientHello || at_ + record_ > kMaxClientHello)
-      return malformed("longer than 64 KiB");
-    if (message_.size() >= kHandshakeHeader && end > wanted_)
-      return malformed("bytes behind the hello in its record");
-    if (message_.size() >= kHandshakeHeader && message_.size() == wanted_)
-      return judge(reader.rest());
-    if (part.size() == record_) {
-      at_ += record_;
-      return std::nullopt;
-    }
-    const std::size_t to_come = record_ - part.size();
-    return need(so_far_.size() + missing() + (to_come < missing() ? kRecordHeader : 0));
-  }
-
-  std::size_t missing() const { return wanted_ - std::min(wanted_, message_.size()); }
-
-  static HelloVerdict need(std::size_t at_least) {
-    if (at_least > kMaxClientHello) return malformed("longer than 64 KiB");
-    return {.kind = Kind::need_more, .at_least = at_least};
-  }
-
-  static HelloVerdict judge(Bytes body) {
-    std::expected<ClientHello, const char*> hello = read_body(body);
-    if (!hello) return malformed(hello.error());
-    return {.kind = Kind::complete, .hello = *std::move(hello)};
-  }
-
-  Bytes so_far_;
-  std::size_t at_ = 0;                     // where the current record, then its content begins
-  std::size_t record_ = 0;                 // its size
-  std::size_t wanted_ = kHandshakeHeader;  // size of the message, once that is known
-  std::vector<std::byte> message_;
-};
+// A hello in the form of SSL 2, which some servers still take. It names no server. 0: it is none;
+// otherwise how many bytes there must be to know that it is one.
+std::size_t looks_like_ssl2(Bytes so_far) {
+  constexpr unsigned kLong = 0x80, kShortest = 9;
+  Reader reader(so_far);
+  const unsigned high = reader.u8(), low = reader.u8(), type = reader.u8(), version = reader.u16();
+  const std::size_t there = so_far.size();
+  if (there >= 1 && high < kLong) return 0;
+  if (there >= 2 && ((high - kLong) << 8U | low) < kShortest) return 0;
+  if (there >= 3 && type != kClientHello) return 0;
+  if (there >= 5 && version >> 8U != 3 && version != 2) return 0;
+  return 5;
+}
 
 }  // namespace
 
-HelloVerdict read_client_hello(Bytes so_far) { return Records(so_far).read(); }
+HelloVerdict read_client_hello(Bytes so_far) {
+  const TlsMessage message = read_tls_message(so_far, kClientHello, kMaxClientHello);
+  switch (message.kind) {
+    case TlsMessage::Kind::need_more:
+      return {.kind = Kind::need_more, .at_least = message.at_least};
+    case TlsMessage::Kind::not_tls:
+      if (const std::size_t enough = looks_like_ssl2(so_far); so_far.size() < enough)
+        return {.kind = Kind::need_more, .at_least = so_far.size() + 1};
+      else if (enough > 0)
+        return malformed("in the form of SSL 2");
+      return {.kind = Kind::not_tls, .reason = message.reason};
+    case TlsMessage::Kind::malformed:
+      return malformed(message.reason);
+    case TlsMessage::Kind::complete:
+      break;
+  }
+  if (message.behind != 0) return malformed("bytes behind the hello in its record");
+  std::expected<ClientHello, const char*> hello = read_body(message.body);
+  if (!hello) return malformed(hello.error());
+  return {.kind = Kind::complete, .hello = *std::move(hello), .size = message.size};
+}
 
 }  // namespace belljar::broker

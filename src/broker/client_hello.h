@@ -1,10 +1,10 @@
-// The first message of TLS, read far enough to know which server the guest asks for, before a byte
+// The hello of a TLS client, read far enough to know which server the guest asks for, before a byte
 // of it goes on. Nothing is decrypted and nothing answered.
 //
 // A server must not be able to read another name out of the same bytes than we do, so what is
 // doubtful is malformed: two names, an extension twice, a byte too many. What this cannot see: a
-// name inside an encrypted hello (which is reported), a second hello after the server asked for
-// one, and the names that HTTP uses inside TLS.
+// name inside an encrypted hello (which is reported), and the names that HTTP uses inside TLS.
+// What comes after the hello is tls_talk.h's.
 // RFC 8446, RFC 6066 (server_name), RFC 7301 (ALPN), RFC 9849 (encrypted hello).
 #pragma once
 
@@ -38,11 +38,12 @@ struct HelloVerdict {
   std::size_t at_least = 0;  // more than there are now; asking earlier is only a waste
   std::string reason;
   ClientHello hello;
+  std::size_t size = 0;  // of a complete one, with the headers of its records
   bool operator==(const HelloVerdict&) const = default;
 };
 
-// All that the client has sent so far, from the first byte. What follows the hello (early data) is
-// not looked at.
+// All that the client has sent from where the hello begins. What follows it (early data) is not
+// looked at.
 HelloVerdict read_client_hello(Bytes so_far);
 
 }  // namespace belljar::broker

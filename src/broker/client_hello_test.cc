@@ -109,6 +109,7 @@ TEST(ClientHello, waiting_for_at_least_ends_soon_even_for_small_records) {
 
 TEST(ClientHello, what_follows_is_not_looked_at) {
   const std::string stream = records(hello(server_name("www.example")));
+  EXPECT_EQ(read(stream).size, stream.size());
   EXPECT_EQ(read(stream + "\x14\3\3\0\1\1garbage"s), read(stream));
 }
 
@@ -117,8 +118,18 @@ TEST(ClientHello, other_protocols_are_known_at_the_first_bytes) {
   EXPECT_EQ(read("").at_least, 1U);
   for (const char* text : {"GET / HTTP/1.1\r\n", "SSH-2.0-x", "\x15\3\1", "\x17", "\x16\2"})
     EXPECT_EQ(read(text).kind, Kind::not_tls) << text;
-  EXPECT_EQ(read("\x80\x2e\1\3\1"s).kind, Kind::not_tls);  // SSLv2
   EXPECT_EQ(read("\0\0\0\x08"s).kind, Kind::not_tls);      // PostgreSQL
+  EXPECT_EQ(read("\xff\xfb\x1f"s).kind, Kind::not_tls);    // Telnet
+  EXPECT_EQ(read("\x80\0\1\3\1\2"s).kind, Kind::not_tls);  // Sun RPC
+  EXPECT_EQ(read("\x80\x2e\1\4\1"s).kind, Kind::not_tls);
+}
+
+TEST(ClientHello, a_hello_in_the_form_of_ssl_2_is_malformed) {
+  const std::string hello = "\x80\x2e\1\3\1\0\3"s;
+  for (std::size_t there = 0; there < 5; ++there)
+    EXPECT_EQ(read(hello.substr(0, there)).kind, Kind::need_more);
+  EXPECT_EQ(read(hello).kind, Kind::malformed);
+  EXPECT_EQ(read("\x80\x2e\1\0\2"s).kind, Kind::malformed);
 }
 
 TEST(ClientHello, two_names_are_malformed) {

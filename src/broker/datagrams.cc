@@ -12,8 +12,6 @@ namespace belljar::broker {
 namespace {
 
 constexpr std::size_t kLargest = 65536;
-constexpr std::size_t kMostFlows = 1024;
-constexpr std::size_t kMostStands = 256;
 constexpr std::chrono::seconds kIdle{120};
 
 // QUIC hides the name it asks for, so by a name it cannot be let through: the guest is to
@@ -30,12 +28,20 @@ Async<int> Datagrams::prepare(Endpoint endpoint) {
   if (stands_.contains(endpoint)) co_return 0;
   if (!socket) co_return ENETUNREACH;
   if (const int err = bind_anywhere(socket.get(), endpoint); err != 0) co_return err;
-  forget_old();
-  if (stands_.size() >= kMostStands) co_return ENOBUFS;
+  std::optional<Allowance::Share> share = take(socket.get());
+  if (!share) co_return ENOBUFS;
   auto stand = std::make_shared<Stand>(loop_, std::move(socket));
+  stand->share = *std::move(share);
   stands_[endpoint] = stand;
   begin(loop_, forward(endpoint, stand));
   co_return 0;
+}
+
+std::optional<Allowance::Share> Datagrams::take(int fd) {
+  std::optional<Allowance::Share> share = allowance_.take(1, fd);
+  if (share) return share;
+  forget_old();
+  return allowance_.take(1, fd);
 }
 
 void Datagrams::forget_old() {
@@ -94,15 +100,15 @@ std::shared_ptr<Datagrams::Flow> Datagrams::flow_from(const Endpoint& guest,
                                                       const std::shared_ptr<Stand>& stand) {
   const auto known = stand->flows.find(guest);
   if (known != stand->flows.end()) return known->second;
-  if (stand->flows.size() >= kMostFlows) forget_old();
-  if (stand->flows.size() >= kMostFlows) return nullptr;
   const Endpoint to = outside_of(endpoint, decision.way);
   Fd socket(::socket(to.address.is_v4() ? AF_INET : AF_INET6,
                      SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const SocketAddress address = to.to_socket_address();
-  if (!socket || ::connect(socket.get(), address.get(), address.size) < 0) return nullptr;
+  std::optional<Allowance::Share> share = take(socket.get());
+  if (!share || ::connect(socket.get(), address.get(), address.size) < 0) return nullptr;
   events_.add(event_about(endpoint, "udp", decision));
   auto flow = std::make_shared<Flow>(loop_, std::move(socket));
+  flow->share = *std::move(share);
   stand->flows[guest] = flow;
   begin(loop_, bring_back(guest, stand, flow));
   return flow;

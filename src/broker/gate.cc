@@ -3,7 +3,7 @@
 #include <sys/socket.h>
 
 #include "base/syscall.h"
-#include "broker/client_hello.h"
+#include "broker/upgrade_answer.h"
 
 namespace belljar::broker {
 namespace {
@@ -11,7 +11,6 @@ namespace {
 constexpr std::size_t kChunk = std::size_t{16} << 10;
 constexpr std::uint16_t kHttp = 80;
 constexpr std::uint16_t kHttps = 443;
-constexpr std::string_view kSwitched = "HTTP/1.1 101";
 
 ssize_t receive(Stream& from, std::span<std::byte> into) {
   return retry(
@@ -21,16 +20,20 @@ ssize_t receive(Stream& from, std::span<std::byte> into) {
 }  // namespace
 
 Async<void> Gate::pass() {
-  bool is_tls = false;
-  if (!co_await pass_hello(is_tls)) co_return link_.cut();
-  if (!is_tls && !co_await pass_requests()) co_return link_.cut();
+  bool goes = co_await pass_tls();
+  if (goes && speech_ != Speech::tls) {
+    goes = co_await pass_requests();
+  }
+  if (!goes) {
+    if (!ended_) link_.cut();
+    co_return;
+  }
   speech_ = Speech::opaque;
   if (!co_await send_all(link_, link_.outside, held_)) co_return;
   held_ = {};
   co_await pump(link_, link_.guest, link_.outside, pipes_);
 }
 
-// False: it has ended, or is broken.
 Async<bool> Gate::read_more() {
   for (;;) {
     const std::size_t before = held_.size();
@@ -39,29 +42,44 @@ Async<bool> Gate::read_more() {
     const bool waits = n < 0 && errno == EAGAIN;
     held_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
     if (n > 0) co_return true;
-    if (n == 0 && held_.empty()) ::shutdown(link_.outside.native_handle(), SHUT_WR);
+    ended_ = n == 0 && held_.empty();
+    if (ended_) ::shutdown(link_.outside.native_handle(), SHUT_WR);
+    if (held_.empty()) held_ = {};  // a connection that is silent needs no memory
     if (!waits || !co_await readable(link_.guest)) co_return false;
   }
 }
 
-Async<bool> Gate::pass_hello(bool& is_tls) {
-  using Kind = HelloVerdict::Kind;
-  HelloVerdict verdict;
-  while (verdict.kind == Kind::need_more) {
-    if (!co_await read_more()) co_return false;
-    verdict = read_client_hello(held_);
+Async<bool> Gate::pass_on(std::size_t size) {
+  const bool sent = co_await send_all(link_, link_.outside, std::span(held_).first(size));
+  if (sent) held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(size));
+  co_return sent;
+}
+
+// Follows TLS until no other name can come. True also where it is no TLS.
+Async<bool> Gate::pass_tls() {
+  using Kind = TlsTalk::Kind;
+  for (;;) {
+    const TlsTalk::Step step = tls_.hear_guest(held_);
+    switch (step.kind) {
+      case Kind::need_more:
+        if (!co_await read_more()) co_return false;
+        continue;
+      case Kind::not_tls:
+        if (endpoint_.port == kHttps) co_return refuse({}, "what is said on port 443 is not TLS");
+        co_return true;
+      case Kind::open:
+        co_return true;
+      case Kind::refused:
+        co_return refuse({}, step.reason);
+      case Kind::hello:
+        speech_ = Speech::tls;
+        if (!is_allowed(step.hello)) co_return false;
+        break;
+      case Kind::pass:
+        break;
+    }
+    if (!co_await pass_on(step.pass)) co_return false;
   }
-  is_tls = verdict.kind != Kind::not_tls;
-  if (!is_tls && endpoint_.port == kHttps)
-    co_return refuse({}, "what is said on port 443 is not TLS");
-  if (!is_tls) co_return true;
-  if (verdict.kind == Kind::malformed) co_return refuse({}, "TLS: " + verdict.reason);
-  const ClientHello& hello = verdict.hello;
-  const std::string name = hello.server_name.value_or("");
-  if (name.empty()) co_return refuse({}, "TLS without a server name");
-  if (hello.encrypted_client_hello)
-    co_return refuse(name, "TLS with an encrypted hello, which may name another server");
-  co_return is_allowed(name);
 }
 
 // Follows HTTP until it is no longer HTTP.
@@ -95,9 +113,7 @@ Async<bool> Gate::pass_requests() {
       case Kind::malformed:
         co_return refuse({}, "HTTP: " + std::string(step.reason));
     }
-    if (!co_await send_all(link_, link_.outside, std::span(held_).first(step.pass)))
-      co_return false;
-    held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(step.pass));
+    if (!co_await pass_on(step.pass)) co_return false;
   }
 }
 
@@ -109,15 +125,24 @@ Async<bool> Gate::pass_request(const HttpRequests::Step& step) {
   if (request.upgrade) {
     if (!first_request_) co_return refuse(request.host.name, "HTTP: Upgrade in a later request");
     upgrade_ = Upgrade::asked;
-    websocket_ = true;
   }
   first_request_ = false;
   co_return is_allowed(request.host.name);
 }
 
 Async<void> Gate::answer() {
-  while (speech_ != Speech::opaque && co_await readable(link_.outside)) {
-    if (speech_ == Speech::opaque) break;
+  co_await listen();
+  // Whoever waits for an answer gets none any more.
+  if (upgrade_ == Upgrade::asked) upgrade_ = Upgrade::refused;
+  answered_.raise();
+}
+
+Async<void> Gate::listen() {
+  const auto matters = [this] {
+    return speech_ != Speech::opaque && (speech_ != Speech::tls || !tls_.has_heard_server());
+  };
+  while (matters() && co_await readable(link_.outside)) {
+    if (!matters()) break;
     std::vector<std::byte> buffer(kChunk);  // here: connections that are silent need none
     const ssize_t n = receive(link_.outside, buffer);
     if (n < 0 && errno == EAGAIN) continue;
@@ -127,6 +152,7 @@ Async<void> Gate::answer() {
       co_return;
     }
     const auto got = std::span(buffer).first(static_cast<std::size_t>(n));
+    if (speech_ != Speech::http) tls_.hear_server(got);
     if (upgrade_ == Upgrade::asked) look_for_upgrade(got);
     if (!co_await send_all(link_, link_.guest, got)) co_return;
   }
@@ -134,18 +160,20 @@ Async<void> Gate::answer() {
 }
 
 void Gate::look_for_upgrade(std::span<const std::byte> answer) {
-  for (std::byte byte : answer) {
-    if (status_line_.size() == kSwitched.size()) break;
-    status_line_.push_back(static_cast<char>(byte));
-  }
-  if (status_line_.size() < kSwitched.size() && kSwitched.starts_with(status_line_)) return;
-  const bool switched = status_line_ == kSwitched;
-  upgrade_ = switched ? Upgrade::done : Upgrade::refused;
-  if (switched && !websocket_) {
-    refuse({}, "HTTP: an upgrade to a protocol that cannot be followed");
-    link_.cut();
-  }
+  upgrade_answer_ += as_text(answer);
+  const std::optional<bool> agreed = agrees_to_websocket(upgrade_answer_);
+  if (!agreed) return;
+  upgrade_ = *agreed ? Upgrade::done : Upgrade::refused;
+  upgrade_answer_ = {};
   answered_.raise();
+}
+
+bool Gate::is_allowed(const ClientHello& hello) {
+  const std::string name = hello.server_name.value_or("");
+  if (name.empty()) return refuse({}, "TLS without a server name");
+  if (hello.encrypted_client_hello)
+    return refuse(name, "TLS with an encrypted hello, which may name another server");
+  return is_allowed(name);
 }
 
 bool Gate::is_allowed(const std::string& name) {

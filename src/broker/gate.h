@@ -1,6 +1,6 @@
 // Gate: a connection that a name allows. Names share addresses, so what the guest says
-// goes on only while it names an allowed one: the server name of TLS, the Host of every
-// HTTP request. On other ports than theirs another protocol goes by the address alone.
+// goes on only while it names an allowed one: the server name of every TLS hello, the Host of
+// every HTTP request. On other ports than theirs another protocol goes by the address alone.
 #pragma once
 
 #include <string>
@@ -9,6 +9,7 @@
 #include "broker/events.h"
 #include "broker/http_request.h"
 #include "broker/relay.h"
+#include "broker/tls_talk.h"
 
 namespace belljar::broker {
 
@@ -36,19 +37,23 @@ class Gate {
 
   // What the guest says.
   Async<void> pass();
-  // What it is answered. Nothing is held back; but a change of protocol is noticed.
+  // What it is answered. Nothing is held back, but it decides what the guest may say next.
   Async<void> answer();
 
  private:
-  enum class Speech { unknown, http, opaque };
+  enum class Speech { unknown, tls, http, opaque };
   enum class Upgrade { none, asked, refused, done };
 
+  // False: it has ended, or is broken.
   Async<bool> read_more();
-  // True: go on with whatever is left. False: refused, or broken.
-  Async<bool> pass_hello(bool& is_tls);
+  Async<bool> pass_on(std::size_t size);
+  // True: go on with whatever is left. False: refused, ended or broken.
+  Async<bool> pass_tls();
   Async<bool> pass_requests();
   Async<bool> pass_request(const HttpRequests::Step& step);
+  Async<void> listen();
   void look_for_upgrade(std::span<const std::byte> answer);
+  bool is_allowed(const ClientHello& hello);
   bool is_allowed(const std::string& name);
   bool refuse(const std::string& name, std::string why);
 
@@ -60,13 +65,14 @@ class Gate {
   Program program_;
   Link& link_;
   std::vector<std::byte> held_;  // of the guest, and not passed on
+  bool ended_ = false;           // the guest has nothing more to say, and all of it has gone
   Speech speech_ = Speech::unknown;
+  TlsTalk tls_;
   Upgrade upgrade_ = Upgrade::none;
-  bool websocket_ = false;  // is what the upgrade is to
   bool first_request_ = true;
-  std::string noted_;        // the name of the last event
-  std::string status_line_;  // of the answer to an upgrade
-  Signal answered_;          // it is no longer `asked`
+  std::string noted_;           // the name of the last event
+  std::string upgrade_answer_;  // as far as it has come
+  Signal answered_;             // it is no longer `asked`
 };
 
 }  // namespace belljar::broker

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "broker/http_characters.h"
 #include "policy/host_name.h"
 
 namespace belljar::broker {
@@ -22,19 +23,8 @@ bool is_decisive(std::string_view name) {
 }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_visible(char c) { return c > ' ' && c < '\x7f'; }
-bool is_token_character(char c) {
-  return is_visible(c) && std::string_view("\"(),/:;<=>?@[\\]{}").find(c) == std::string_view::npos;
-}
 bool is_token(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, is_token_character);
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
 }
 
 std::string_view trimmed(std::string_view text) {

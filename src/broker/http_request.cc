@@ -3,21 +3,13 @@
 #include <algorithm>
 #include <charconv>
 
+#include "broker/http_characters.h"
+
 namespace belljar::broker {
 namespace {
 
 constexpr std::size_t kMaxChunkDigits = 15;  // far from where numbers wrap
 constexpr std::string_view kPreface = "PRI * HTTP/2.0";
-
-// What some servers skip or split at: the white space of C and of Python, which counts two that
-// are not ASCII.
-bool is_white(char c) {
-  return (c >= '\t' && c <= '\r') || (c >= '\x1c' && c <= ' ') || c == '\x85' || c == '\xa0';
-}
-bool is_visible(char c) { return c > ' ' && c < '\x7f'; }
-bool is_method_character(char c) {
-  return is_visible(c) && std::string_view("\"(),/:;<=>?@[\\]{}").find(c) == std::string_view::npos;
-}
 
 std::optional<std::uint64_t> parse_chunk_size(std::string_view line) {
   std::uint64_t size = 0;
@@ -44,7 +36,7 @@ std::optional<HttpRequests::Step> HttpRequests::step(Bytes held) {
       return head(text);
     case State::body:
     case State::chunk:
-      return body(held.size());
+      return body(text);
     case State::chunk_size:
       return chunk_size(text);
     case State::chunk_end:
@@ -72,7 +64,7 @@ std::optional<HttpRequests::Step> HttpRequests::opening(std::string_view held) {
     if (opening_ == Opening::blank && is_white(c)) {
       // Empty lines before a request are skipped by many and mean nothing to the others.
       odd_ = odd_ || c != (scanned_ % 2 == 0 ? '\r' : '\n');
-    } else if (opening_ != Opening::gap && is_method_character(c)) {
+    } else if (opening_ != Opening::gap && is_token_character(c)) {
       odd_ = odd_ || (opening_ == Opening::blank && scanned_ % 2 != 0);
       opening_ = Opening::method;
     } else if (opening_ == Opening::gap && is_visible(c)) {
@@ -150,6 +142,7 @@ HttpRequests::Step HttpRequests::request() {
                               .upgrade = head_.is_websocket()}};
   first_ = false;
   left_ = head_.content_length();
+  hidden_ = HiddenRequest(head_.method());
   go_on(step.request.connect || step.request.upgrade ? State::waiting
         : head_.is_chunked()                         ? State::chunk_size
         : left_ > 0                                  ? State::body
@@ -157,11 +150,20 @@ HttpRequests::Step HttpRequests::request() {
   return step;
 }
 
-HttpRequests::Step HttpRequests::body(std::size_t there) {
-  if (there == 0) return {};
-  const std::size_t pass = std::min<std::uint64_t>(there, left_);
+HttpRequests::Step HttpRequests::body(std::string_view held) {
+  if (held.empty()) return {};
+  const std::size_t pass = std::min<std::uint64_t>(held.size(), left_);
   left_ -= pass;
   if (left_ == 0) go_on(state_ == State::chunk ? State::chunk_end : State::head);
+  return body_of(held.substr(0, pass));
+}
+
+HttpRequests::Step HttpRequests::body_of(std::string_view bytes) {
+  const std::size_t pass = hidden_.feed(bytes);
+  if (pass < bytes.size()) {
+    const Step refused = end(Kind::malformed, "http: a body that some servers take for a request");
+    if (pass == 0) return refused;
+  }
   return {.kind = Kind::body, .pass = pass};
 }
 
@@ -175,7 +177,7 @@ std::optional<HttpRequests::Step> HttpRequests::chunk_size(std::string_view held
   const std::size_t pass = scanned_;
   left_ = *size;
   go_on(left_ == 0 ? State::trailer : State::chunk);
-  return Step{.kind = Kind::body, .pass = pass};
+  return body_of(held.substr(0, pass));
 }
 
 std::optional<HttpRequests::Step> HttpRequests::chunk_end(std::string_view held) {
@@ -184,7 +186,7 @@ std::optional<HttpRequests::Step> HttpRequests::chunk_end(std::string_view held)
     return end(Kind::malformed, "http: a chunk that is longer than its size");
   if (held.size() < kEnd.size()) return Step{};
   go_on(State::chunk_size);
-  return Step{.kind = Kind::body, .pass = kEnd.size()};
+  return body_of(kEnd);
 }
 
 std::optional<HttpRequests::Step> HttpRequests::trailer(std::string_view held) {
@@ -198,7 +200,7 @@ std::optional<HttpRequests::Step> HttpRequests::trailer(std::string_view held) {
   }
   const std::size_t pass = scanned_;
   go_on(State::head);
-  return Step{.kind = Kind::body, .pass = pass};
+  return body_of(held.substr(0, pass));
 }
 
 void HttpRequests::go_on(State state) {

@@ -4,7 +4,7 @@
 // The danger is a server that finds a request where we see a body, or another host than we do. So
 // this is no tolerant reader: whatever two servers may read differently is malformed, and the
 // connection ends there. That refuses things which the RFCs allow (a Content-Length given twice,
-// chunk extensions, bytes beyond ASCII in a header).
+// chunk extensions, bytes beyond ASCII in a header, a body that looks like a request).
 // RFC 9110, RFC 9112.
 #pragma once
 
@@ -16,6 +16,7 @@
 
 #include "base/result.h"
 #include "broker/bytes.h"
+#include "broker/hidden_request.h"
 #include "broker/http_head.h"
 
 namespace belljar::broker {
@@ -60,9 +61,9 @@ class HttpRequests {
   Step feed(Bytes held);
 
   // After CONNECT, or an Upgrade to a websocket, nothing passes until the server has answered. If
-  // it agrees (101; 2xx to CONNECT), the connection is HTTP no longer and the caller's to relay or
-  // close. Otherwise it stays HTTP, and this says so. A websocket is asked for by the first request
-  // of a connection or not at all, so the first answer is the one that counts.
+  // it agrees (upgrade_answer.h; 2xx to CONNECT), the connection is HTTP no longer and the caller's
+  // to relay or close. Otherwise it stays HTTP, and this says so. A websocket is asked for by the
+  // first request of a connection or not at all, so the first answer is the one that counts.
   //
   // Other upgrades need no waiting: clients ask for h2c without needing it, and what follows must
   // be HTTP/1 all the same, which no other protocol begins with.
@@ -77,7 +78,8 @@ class HttpRequests {
   std::optional<Step> head(std::string_view held);
   std::optional<Step> request_line(std::string_view line);
   Step request();
-  Step body(std::size_t there);
+  Step body(std::string_view held);
+  Step body_of(std::string_view bytes);
   std::optional<Step> chunk_size(std::string_view held);
   std::optional<Step> chunk_end(std::string_view held);
   std::optional<Step> trailer(std::string_view held);
@@ -92,6 +94,7 @@ class HttpRequests {
   bool first_ = true;  // request of the connection
   bool has_request_line_ = false;
   HttpHead head_;
+  HiddenRequest hidden_;     // in the body
   std::size_t scanned_ = 0;  // bytes of what is held that need not be looked at again
   std::size_t line_ = 0;     // where the current line begins
   std::uint64_t left_ = 0;   // bytes of the body or of the chunk

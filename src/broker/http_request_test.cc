@@ -294,10 +294,38 @@ TEST(HttpRequests, a_body_has_its_content_length) {
 }
 
 TEST(HttpRequests, a_request_inside_a_body_is_none) {
+  const std::string body = "hello\r\n" + kPlain;
   const Connection connection =
-      after(kPost + "Content-Length: " + std::to_string(kPlain.size()) + "\r\n\r\n" + kPlain);
+      after(kPost + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
   EXPECT_EQ(connection.seen.size(), 1U);
   EXPECT_EQ(connection.held, "");
+}
+
+TEST(HttpRequests, a_body_that_a_server_may_take_for_a_request_is_malformed) {
+  const auto with_body = [](const std::string& method, const std::string& body) {
+    return method +
+           " / HTTP/1.1\r\nHost: a.example\r\nContent-Length: " + std::to_string(body.size()) +
+           "\r\n\r\n" + body;
+  };
+  for (const char* method : {"GET", "HEAD", "DELETE", "OPTIONS", "POST", "PUT", "PATCH", "QUERY"})
+    for (const std::string& body :
+         {kPlain, "\r\n\r\n" + kPlain, " \t" + kPlain, "GET /\r\n"s, "GET /\n"s, "x y HTTP/1.0\r"s,
+          "GET http://b.example/\r\n"s, "OPTIONS * \n"s, "get\v/\xa0hTTp/1.1\n"s,
+          "GET /" + std::string(70'000, 'x') + " HTTP/1.1\r\n"})
+      EXPECT_EQ(after(with_body(method, body)).last.kind, Kind::malformed) << method << body;
+  for (const std::string& body :
+       {"{\"log\": \"GET / HTTP/1.1\"}\r\n"s, "a=1&b=GET / HTTP/1.1\n"s, "get /\n"s,
+        "hello world\n"s, "127.0.0.1 - - \"GET / HTTP/1.1\" 200\n"s, "GET / HTTP/1.1"s, "\r\n"s,
+        "GET\r\n"s, "HTTP/1.1\n"s}) {
+    EXPECT_EQ(after(with_body("POST", body) + kPlain).seen.size(), 2U) << body;
+    EXPECT_EQ(after(with_body("GET", body) + kPlain).seen.size(), 2U) << body;
+  }
+  // Below the first line only where bodies have no meaning.
+  const std::string later = "hello world\r\n" + kPlain;
+  EXPECT_EQ(after(with_body("POST", later) + kPlain).seen.size(), 2U);
+  EXPECT_EQ(after(with_body("GET", later)).last.kind, Kind::malformed);
+  const std::string chunked = get("Host: a\r\nTransfer-Encoding: chunked\r\n") + "10\r\n";
+  EXPECT_EQ(after(chunked + kPlain).last.kind, Kind::malformed);
 }
 
 TEST(HttpRequests, a_second_host_is_seen) {

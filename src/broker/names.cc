@@ -10,6 +10,7 @@ namespace {
 
 // A guest that asks without waiting for answers gets no more of our memory than this.
 constexpr int kMostQuestions = 256;
+constexpr std::size_t kPerQuestion = 4;  // descriptors of the resolver
 constexpr std::uint32_t kLongestTtl = 300;
 constexpr std::chrono::seconds kIdle{10};
 
@@ -46,12 +47,14 @@ Async<void> Names::serve_tcp() {
     for (;;) {
       Fd client(::accept4(tcp_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!client) break;
-      if (busy_ < kMostQuestions) begin(loop_, answer_tcp(std::move(client)));
+      std::optional<Allowance::Share> share = allowance_.take(1, client.get());
+      if (share && busy_ < kMostQuestions)
+        begin(loop_, answer_tcp(std::move(client), *std::move(share)));
     }
   }
 }
 
-Async<void> Names::answer_tcp(Fd client) {
+Async<void> Names::answer_tcp(Fd client, [[maybe_unused]] Allowance::Share share) {
   auto stream = std::make_shared<Stream>(loop_, client.release());
   asio::steady_timer idle(loop_, kIdle);
   // By value: the timer's handler may outlive this coroutine's frame.
@@ -101,10 +104,13 @@ Async<std::vector<std::byte>> Names::answer(DnsQuestion question, Transport tran
   }
   if (question.type != kDnsA && question.type != kDnsAaaa)
     co_return dns_answer(question, {}, kLongestTtl, transport);
+  std::optional<Allowance::Share> share = allowance_.take(kPerQuestion, udp_.native_handle());
+  if (!share) co_return dns_refusal(question, Rcode::server_failure);
   ++busy_;
   const Resolved resolved =
       co_await resolver_.resolve(question.name, question.type == kDnsA ? AF_INET : AF_INET6);
   --busy_;
+  share.reset();
   if (resolved.kind == Resolved::Kind::no_such_name)
     co_return dns_refusal(question, Rcode::no_such_name);
   if (resolved.kind == Resolved::Kind::failed)

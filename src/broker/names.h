@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/loop.h"
+#include "broker/allowance.h"
 #include "broker/dns.h"
 #include "broker/events.h"
 #include "broker/resolver.h"
@@ -11,10 +12,11 @@ namespace belljar::broker {
 
 class Names {
  public:
-  Names(Loop& loop, Judge& judge, Events& events, Fd udp, Fd tcp)
+  Names(Loop& loop, Judge& judge, Events& events, Allowance& allowance, Fd udp, Fd tcp)
       : loop_(loop),
         judge_(judge),
         events_(events),
+        allowance_(allowance),
         resolver_(loop),
         udp_(loop, udp.release()),
         tcp_(loop, tcp.release()) {}
@@ -24,7 +26,7 @@ class Names {
 
  private:
   Async<void> answer_udp(std::vector<std::byte> packet, sockaddr_storage from, socklen_t size);
-  Async<void> answer_tcp(Fd client);
+  Async<void> answer_tcp(Fd client, Allowance::Share share);
   // Empty: no answer is due.
   Async<std::vector<std::byte>> answer(std::span<const std::byte> packet, Transport transport);
   Async<std::vector<std::byte>> answer(DnsQuestion question, Transport transport);
@@ -33,6 +35,7 @@ class Names {
   Loop& loop_;
   Judge& judge_;
   Events& events_;
+  Allowance& allowance_;
   Resolver resolver_;
   Stream udp_;
   Stream tcp_;

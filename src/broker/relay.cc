@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kPipeSize = 1 << 20;
 constexpr std::size_t kIdlePipes = 16;
+constexpr std::size_t kCopied = 64 << 10;
 // After so much others have their turn.
 constexpr std::size_t kTurn = 4 << 20;
 
@@ -28,20 +29,23 @@ ssize_t move(int from_fd, int to_fd, std::size_t size) {
 
 }  // namespace
 
-Result<Pipe> Pipes::borrow() {
-  if (idle_.empty()) {
-    Pipe pipe = TRY(make_pipe());
-    // Where the person's pipes are many already it stays small.
-    ::fcntl(pipe.write.get(), F_SETPIPE_SZ, kPipeSize);
-    return pipe;
+std::optional<Pipes::Lent> Pipes::borrow() {
+  if (!idle_.empty()) {
+    Lent lent = std::move(idle_.back());
+    idle_.pop_back();
+    return lent;
   }
-  Pipe pipe = std::move(idle_.back());
-  idle_.pop_back();
-  return pipe;
+  Result<Pipe> pipe = make_pipe();
+  if (!pipe) return std::nullopt;
+  std::optional<Allowance::Share> share = allowance_.take(2, pipe->write.get());
+  if (!share) return std::nullopt;
+  // Where the person's pipes are many already it stays small.
+  ::fcntl(pipe->write.get(), F_SETPIPE_SZ, kPipeSize);
+  return Lent{*std::move(pipe), *std::move(share)};
 }
 
-void Pipes::give_back(Pipe pipe) {
-  if (idle_.size() < kIdlePipes) idle_.push_back(std::move(pipe));
+void Pipes::give_back(Lent lent) {
+  if (idle_.size() < kIdlePipes) idle_.push_back(std::move(lent));
 }
 
 void Link::cut() {
@@ -52,16 +56,39 @@ void Link::cut() {
   }
 }
 
+namespace {
+
+// Without a pipe. False: `from` has ended, or the link is broken.
+Async<bool> copy_some(Link& link, Stream& from, Stream& to) {
+  std::vector<std::byte> buffer(kCopied);
+  const ssize_t got = retry(
+      [&] { return ::recv(from.native_handle(), buffer.data(), buffer.size(), MSG_DONTWAIT); });
+  if (got < 0 && errno == EAGAIN) co_return true;
+  if (got == 0) ::shutdown(to.native_handle(), SHUT_WR);
+  if (got < 0) link.cut();
+  if (got <= 0) co_return false;
+  const bool sent =
+      co_await send_all(link, to, std::span(buffer).first(static_cast<std::size_t>(got)));
+  co_return sent;
+}
+
+}  // namespace
+
 Async<void> pump(Link& link, Stream& from, Stream& to, Pipes& pipes) {
   std::size_t since_turn = 0;
   while (!link.broken && co_await readable(from)) {
-    Result<Pipe> pipe = pipes.borrow();
-    if (!pipe) break;
+    std::optional<Pipes::Lent> lent = pipes.borrow();
+    if (!lent) {
+      const bool goes_on = co_await copy_some(link, from, to);
+      if (!goes_on) co_return;
+      continue;
+    }
+    Pipe* const pipe = &lent->pipe;
     for (;;) {
       ssize_t got = move(from.native_handle(), pipe->write.get(), kPipeSize);
       if (got == 0) {
         ::shutdown(to.native_handle(), SHUT_WR);
-        pipes.give_back(std::move(*pipe));
+        pipes.give_back(*std::move(lent));
         co_return;
       }
       if (got < 0 && errno != EAGAIN) co_return link.cut();
@@ -78,7 +105,7 @@ Async<void> pump(Link& link, Stream& from, Stream& to, Pipes& pipes) {
       since_turn = 0;
       co_await asio::post(kAwait);
     }
-    pipes.give_back(std::move(*pipe));
+    pipes.give_back(*std::move(lent));
   }
   link.cut();
 }

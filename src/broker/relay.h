@@ -1,21 +1,32 @@
-// Relay: the bytes of two streams, each way until its end, without copying them.
+// Relay: the bytes of two streams, each way until its end, without copying them where there is a
+// pipe for it.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/loop.h"
+#include "broker/allowance.h"
 
 namespace belljar::broker {
 
 // Pipes that data passes through on its way. A stream holds one only while it has data.
 class Pipes {
  public:
-  Result<Pipe> borrow();
-  void give_back(Pipe pipe);  // an empty one
+  struct Lent {
+    Pipe pipe;
+    Allowance::Share share;
+  };
+
+  explicit Pipes(Allowance& allowance) : allowance_(allowance) {}
+
+  std::optional<Lent> borrow();  // nothing: there are too many
+  void give_back(Lent lent);     // an empty one
 
  private:
-  std::vector<Pipe> idle_;
+  Allowance& allowance_;
+  std::vector<Lent> idle_;
 };
 
 // Two streams that belong together: what breaks the one breaks the other.

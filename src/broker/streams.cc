@@ -27,7 +27,9 @@ constexpr std::chrono::seconds kIdle{10};
 constexpr int kBacklog = 1024;
 // How long what a guest has said may take to go on after its end.
 constexpr std::chrono::seconds kLastWords{1};
-constexpr std::size_t kMostListeners = 4096;
+
+constexpr char kCrowd[] =
+    "too many connections at once; close some, or raise ulimit -n for belljar";
 
 void send_at_once(int fd) {
   const int on = 1;
@@ -66,6 +68,9 @@ Async<Prepared> Streams::prepare(Endpoint endpoint, Way way, bool patient, Progr
   const auto at = listeners_.find(endpoint);
   if (at == listeners_.end()) co_return Prepared{ECONNREFUSED};  // it waited too long
   at->second->used = Clock::now();
+  // The guest's socket is connected there by this thread, which must not wait for itself to make
+  // room among those that have arrived.
+  if (at->second->detour) accept_all(endpoint, *at->second);
   at->second->upstreams.push_back(upstream);
   co_return Prepared{0, at->second->detour};
 }
@@ -74,6 +79,14 @@ std::shared_ptr<Upstream> Streams::open_outside(Endpoint endpoint, Way way) {
   auto upstream = std::make_shared<Upstream>(loop_);
   const Endpoint to = outside_of(endpoint, way);
   Fd socket(::socket(family_of(to), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  std::optional<Allowance::Share> share = allowance_.take(2, socket.get());
+  if (!share) {
+    note_crowd(endpoint);
+    upstream->done = true;
+    upstream->error = ENOBUFS;
+    return upstream;
+  }
+  upstream->share = *std::move(share);
   const SocketAddress address = to.to_socket_address();
   const int result = socket ? ::connect(socket.get(), address.get(), address.size) : -1;
   int err = result < 0 ? errno : 0;
@@ -101,8 +114,12 @@ Async<int> Streams::listen_at(Endpoint endpoint, Way way) {
   if (listeners_.contains(endpoint)) co_return 0;
   Fd socket = co_await sockets_.get(family_of(endpoint), SOCK_STREAM);
   if (listeners_.contains(endpoint)) co_return 0;  // made while we waited
-  if (listeners_.size() >= kMostListeners) co_return ENOBUFS;
   if (!socket) co_return ENETUNREACH;
+  std::optional<Allowance::Share> share = allowance_.take(1, socket.get());
+  if (!share) {
+    note_crowd(endpoint);
+    co_return ENOBUFS;
+  }
   std::optional<Endpoint> detour;
   int err = bind_anywhere(socket.get(), endpoint);
   if (err == EADDRINUSE && way != Way::localhost) {
@@ -113,6 +130,7 @@ Async<int> Streams::listen_at(Endpoint endpoint, Way way) {
   if (err != 0) co_return err;
   auto listener = std::make_shared<Listener>(loop_, std::move(socket));
   listener->detour = detour;
+  listener->share = *std::move(share);
   listeners_[endpoint] = listener;
   begin(loop_, accept_at(endpoint, listener));
   if (!std::exchange(sweeping_, true)) begin(loop_, sweep());
@@ -169,7 +187,7 @@ Async<void> Streams::serve(Fd guest, Endpoint endpoint, std::shared_ptr<Upstream
     events_.add(event_about(endpoint, "tcp", decision));
     co_return link.cut();
   }
-  if (upstream == nullptr) upstream = open_outside(endpoint, decision.way);
+  if (upstream == nullptr) upstream = open_outside(endpoint, decision.way);  // it came unannounced
   if (!upstream->done) {
     upstream->settled.expires_at(Clock::time_point::max());
     co_await upstream->settled.async_wait(kAwait);
@@ -198,6 +216,8 @@ Async<void> Streams::serve(Fd guest, Endpoint endpoint, std::shared_ptr<Upstream
 Async<void> Streams::serve_published(Fd outside, std::uint16_t port) {
   Fd inside = co_await sockets_.get(AF_INET, SOCK_STREAM);
   if (!inside) co_return;
+  const std::optional<Allowance::Share> share = allowance_.take(2, outside.get());
+  if (!share) co_return;
   const SocketAddress address = Endpoint{IpAddress::v4(127, 0, 0, 1), port}.to_socket_address();
   Link link{.guest = Stream(loop_, inside.release()), .outside = Stream(loop_, outside.release())};
   const int result = ::connect(link.guest.native_handle(), address.get(), address.size);
@@ -210,6 +230,13 @@ Async<void> Streams::serve_published(Fd outside, std::uint16_t port) {
   auto speaking = std::make_unique<Speaking>(crowd_);
   co_await (pass_guests(pump(link, link.guest, link.outside, pipes_), std::move(speaking)) &&
             pump(link, link.outside, link.guest, pipes_));
+}
+
+void Streams::note_crowd(const Endpoint& endpoint) {
+  Decision decision{Way::refused, {.allowed = false, .rule = {}, .why = kCrowd}, {}};
+  NetworkEvent event = event_about(endpoint, "tcp", decision);
+  event.would_allow.clear();  // a rule does not help
+  events_.add(std::move(event));
 }
 
 Async<void> Streams::sweep() {

@@ -17,8 +17,9 @@ namespace belljar::broker {
 // A connection outside, perhaps still on its way.
 struct Upstream {
   explicit Upstream(Loop& loop) : stream(loop), settled(loop) {}
-  Fd socket;      // of one that was done at once: nothing had to wait for it
-  Stream stream;  // of one that was on its way
+  Allowance::Share share;  // of this, and of the guest's end of it
+  Fd socket;               // of one that was done at once: nothing had to wait for it
+  Stream stream;           // of one that was on its way
   bool done = false;
   int error = 0;    // once it is done
   Program program;  // for which it was opened
@@ -35,8 +36,14 @@ struct Prepared {
 
 class Streams {
  public:
-  Streams(Loop& loop, Judge& judge, Events& events, Sockets& sockets)
-      : loop_(loop), judge_(judge), events_(events), sockets_(sockets), sweep_(loop) {}
+  Streams(Loop& loop, Judge& judge, Events& events, Sockets& sockets, Allowance& allowance)
+      : loop_(loop),
+        judge_(judge),
+        events_(events),
+        sockets_(sockets),
+        allowance_(allowance),
+        pipes_(allowance),
+        sweep_(loop) {}
 
   // Before the guest's connect goes on: opens the way outside and stands where it will
   // arrive. `patient`: the guest waits for the answer.
@@ -52,6 +59,7 @@ class Streams {
   struct Listener {
     Listener(Loop& loop, Fd socket) : stream(loop, socket.release()) {}
     Stream stream;
+    Allowance::Share share;
     std::optional<Endpoint> detour;                   // where it stands instead
     std::deque<std::shared_ptr<Upstream>> upstreams;  // for who arrives next
     Clock::time_point used = Clock::now();
@@ -85,12 +93,14 @@ class Streams {
   Async<void> serve(Fd guest, Endpoint endpoint, std::shared_ptr<Upstream> upstream);
   std::shared_ptr<Upstream> open_outside(Endpoint endpoint, Way way);
   Async<void> finish_connect(std::shared_ptr<Upstream> upstream);
+  void note_crowd(const Endpoint& endpoint);
   Async<void> sweep();
 
   Loop& loop_;
   Judge& judge_;
   Events& events_;
   Sockets& sockets_;
+  Allowance& allowance_;
   Pipes pipes_;
   Listeners listeners_;
   asio::steady_timer sweep_;

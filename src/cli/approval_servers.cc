@@ -50,6 +50,9 @@ Result<ApprovalServer> ApprovalServer::connect(const std::string& path) {
                              ? "a server that was killed leaves its socket: rm " + path
                              : std::string());
   }
+  const Result<std::string> key = owner_key_of(path);
+  if (!key) return server.cannot(key.error().what, key.error().err, key.error().hint);
+  TRY(server.send({{"key", *key}}));
   return server;
 }
 

@@ -23,20 +23,14 @@ namespace json = boost::json;
 
 // All of it: what is not shown must not be approved.
 std::string shown(std::string_view text) {
-  constexpr std::size_t kPiece = 100;
   std::string safe;
-  while (!text.empty()) {
-    std::size_t size = std::min(text.find('\n'), kPiece);
-    size = std::min(size, text.size());
-    // Not through the middle of a character.
-    while (size < text.size() && size > 1 &&
-           (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80)
-      --size;
-    safe += printable(text.substr(0, size));
-    text.remove_prefix(size);
-    if (text.starts_with('\n')) safe += "\n    ", text.remove_prefix(1);
+  while (true) {
+    const std::size_t end = text.find('\n');
+    safe += visible(text.substr(0, end));
+    if (end == text.npos) return safe;
+    safe += "\n    ";
+    text.remove_prefix(end + 1);
   }
-  return safe;
 }
 
 std::string tool_of(const json::object& approval) {

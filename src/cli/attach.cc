@@ -12,6 +12,7 @@
 #include "cli/images.h"
 #include "cli/prompt.h"
 #include "cli/session_loop.h"
+#include "server/message.h"
 
 namespace belljar::cli {
 namespace {
@@ -52,7 +53,7 @@ class Attached {
  public:
   Attached(const LocalHttp& server, const std::string& id, Prompted prompted)
       : server_(server),
-        path_("/v1/sessions/" + id),
+        path_("/v1/sessions/" + server::percent_encode(id)),
         shell_(prompted == Prompted::shell),
         prompt_(shell_ ? "shell" : "python") {}
 
@@ -149,7 +150,8 @@ class Attached {
 }  // namespace
 
 Result<int> attach(const LocalHttp& server, const std::string& id, Prompted prompted) {
-  const LocalHttp::Answer there = TRY(server.request("GET", "/v1/sessions/" + id));
+  const LocalHttp::Answer there =
+      TRY(server.request("GET", "/v1/sessions/" + server::percent_encode(id)));
   if (there.status != 200) return error_of(there);
   return Attached(server, id, prompted).converse();
 }

@@ -86,6 +86,9 @@ inline constexpr std::string_view kPermissions[] = {"auto", "ask", "deny"};
 inline constexpr FlagHelp kServeFlags[] = {
     {"listen", 0, "ADDRESS:PORT|unix:PATH", "listen here instead of 127.0.0.1:8077 (repeatable)"},
     {"allow-remote", 0, "", "the address may be one that others can reach"},
+    {"no-tenant-isolation", 0, "",
+     "serve although the policy lets a session reach the files of all others, as --profile=open "
+     "does"},
     {"config", 0, "FILE", "read this file instead of yours and the project's", Offer::file},
     {"token-file", 0, "FILE", "the tokens; made with one in it if it is not there", Offer::file},
     {"skills-dir", 0, "DIR", "where skills are kept", Offer::folder},
@@ -242,8 +245,8 @@ inline constexpr Subcommand kSubcommands[] = {
      .flags = kServeFlags,
      .more = "Listens on 127.0.0.1:8077 and on a socket in your runtime folder, by which belljar\n"
              "sessions and approvals find it; with --listen there and on that socket. Requests\n"
-             "carry a token of the token file; on the socket you need none. / describes the\n"
-             "requests.\n"
+             "carry a token of the token file, on the socket too; those two commands use a key\n"
+             "that the server leaves for its owner. / describes the requests.\n"
              "\n"
              "Examples\n"
              "  belljar serve --profile=restricted\n"
@@ -291,13 +294,15 @@ inline constexpr Subcommand kSubcommands[] = {
      .purpose = "list the sessions of a running `belljar serve`, use one, or end one",
      .run = sessions,
      .flags = kSessionsFlags,
-     .more = "attach is a prompt of the session's Python or shell. ^C stops what you began there\n"
+     .more = "A session of a token is NAME@TOKEN, as list shows it.\n"
+             "\n"
+             "attach is a prompt of the session's Python or shell. ^C stops what you began there\n"
              "and nothing of others, whose calls yours wait for. ^D or exit leaves; the session\n"
              "goes on.\n"
              "\n"
              "Examples\n"
              "  belljar sessions list\n"
-             "  belljar sessions attach s_0123 --shell\n",
+             "  belljar sessions attach s_0123@ann --shell\n",
      .choices = kSessionsWords},
     {.name = "tasks",
      .alias = "",

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/printable.h"
 #include "base/syscall.h"
+#include "cli/server_places.h"
 #include "cli/session_loop.h"
 
 namespace belljar::cli {
@@ -36,12 +37,17 @@ Result<Fd> connect_to(const std::string& path) {
   return fd;
 }
 
-std::string request_text(const std::string& method, const std::string& path,
-                         const json::object* body, std::string_view accept) {
-  const std::string content = body != nullptr ? json::serialize(*body) : std::string();
-  std::string text = method + " " + path + " HTTP/1.0\r\nHost: localhost\r\nAccept: ";
-  text.append(accept).append("\r\n");
-  if (body != nullptr) text += "Content-Type: application/json\r\n";
+struct Asked {
+  std::string method, path;
+  const json::object* body;
+  std::string_view accept;
+};
+
+std::string request_text(const Asked& asked, const std::string& key) {
+  const std::string content = asked.body != nullptr ? json::serialize(*asked.body) : std::string();
+  std::string text = asked.method + " " + asked.path + " HTTP/1.0\r\nHost: localhost\r\nAccept: ";
+  text.append(asked.accept).append("\r\nAuthorization: Bearer ").append(key).append("\r\n");
+  if (asked.body != nullptr) text += "Content-Type: application/json\r\n";
   return text + "Content-Length: " + std::to_string(content.size()) + "\r\n\r\n" + content;
 }
 
@@ -111,11 +117,12 @@ bool await_news(int fd) {
   return ::ppoll(&news, 1, nullptr, &mask) >= 0 || errno != EINTR;
 }
 
-Result<LocalHttp::Answer> exchange(const std::string& socket, const std::string& text,
+Result<LocalHttp::Answer> exchange(const std::string& socket, const Asked& asked,
                                    const LocalHttp::OnEvent& on_event,
                                    const LocalHttp::OnInterrupt& interrupted) {
   const Fd fd = TRY(connect_to(socket));
-  if (!write_all(fd.get(), text)) return fail("write to the server", errno);
+  const std::string key = TRY(owner_key_of(socket));
+  if (!write_all(fd.get(), request_text(asked, key))) return fail("write to the server", errno);
   Incoming incoming;
   std::array<char, 65536> piece{};
   bool wants_end = false;
@@ -144,14 +151,13 @@ Result<LocalHttp::Answer> exchange(const std::string& socket, const std::string&
 
 Result<LocalHttp::Answer> LocalHttp::request(const std::string& method, const std::string& path,
                                              const json::object* body) const {
-  return exchange(socket_, request_text(method, path, body, "application/json"), {}, {});
+  return exchange(socket_, {method, path, body, "application/json"}, {}, {});
 }
 
 Result<LocalHttp::Answer> LocalHttp::stream(const std::string& path, const json::object& body,
                                             const OnEvent& on_event,
                                             const OnInterrupt& interrupted) const {
-  return exchange(socket_, request_text("POST", path, &body, "text/event-stream"), on_event,
-                  interrupted);
+  return exchange(socket_, {"POST", path, &body, "text/event-stream"}, on_event, interrupted);
 }
 
 std::unexpected<Error> error_of(const LocalHttp::Answer& answer) {

@@ -1,5 +1,5 @@
-// Requests to a server of one's own over its local socket, where no token is needed. HTTP/1.0:
-// an answer ends with its connection, so that nothing has to be decoded.
+// Requests to a server of one's own over its local socket, with the key that it leaves there for
+// its owner. HTTP/1.0: an answer ends with its connection, so that nothing has to be decoded.
 #pragma once
 
 #include <boost/json.hpp>

@@ -86,7 +86,8 @@ Result<std::unique_ptr<server::ApprovalSocket>> open_approvals(
     Loop& loop, server::Dispatcher& dispatcher, const Result<RuntimeFolder>& folder) {
   if (!folder) return std::unexpected(folder.error());
   const std::string name = "/mcp-" + std::to_string(::getpid()) + ".sock";
-  return server::ApprovalSocket::listen(loop, dispatcher.approvals(), folder->path() + name);
+  return server::ApprovalSocket::listen(loop, dispatcher.approvals(), server::OwnerKey(),
+                                        folder->path(), folder->path() + name);
 }
 
 Result<int> run_mcp(const Arguments& arguments) {

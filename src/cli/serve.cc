@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 #include "cli/flags.h"
 #include "cli/notices.h"
 #include "cli/server_places.h"
+#include "plan/scratch.h"
 #include "plan/workdir.h"
 #include "server/server.h"
 
@@ -24,6 +26,7 @@ struct Asked {
   std::vector<std::string> listen;
   std::string token_file, skills_dir, config, permission, agent, agents, audit;
   bool allow_remote = false;
+  bool tenants_share = false;
 };
 
 Result<Asked> parse(const Arguments& arguments) {
@@ -37,7 +40,8 @@ Result<Asked> parse(const Arguments& arguments) {
                                   {.name = "agent", .value = &asked.agent},
                                   {.name = "agents", .value = &asked.agents},
                                   {.name = "audit", .value = &asked.audit},
-                                  {.name = "allow-remote", .seen = &asked.allow_remote}}));
+                                  {.name = "allow-remote", .seen = &asked.allow_remote},
+                                  {.name = "no-tenant-isolation", .seen = &asked.tenants_share}}));
   if (!parsed.rest.empty())
     return fail("unexpected argument " + parsed.rest[0], 0, "belljar serve [FLAGS]");
   // A value that was forgotten: it would become a file, and the server run on.
@@ -174,11 +178,36 @@ void say(const std::string& what) {
   std::fputs(("belljar: " + printable(what) + "\n").c_str(), stderr);
 }
 
+// Whether guests see where all sessions have their folders.
+bool shows_all_sessions(const Files& files) {
+  const auto shows = [](const Grant& grant) {
+    std::error_code ignored;  // what cannot be resolved is compared as it stands
+    const std::string path = std::filesystem::weakly_canonical(grant.path, ignored);
+    return (grant.access == Access::read || grant.access == Access::write) &&
+           (path == "/" || path == kScratchFolder);
+  };
+  return files.reads == Reads::everything || files.writes_everything ||
+         std::ranges::any_of(files.grants, shows) || files.tmp_dir == kScratchFolder;
+}
+
+// A promise of the server's that its policy takes away is not taken away in silence.
+Status check_tenants(const Asked& asked, const server::Setup& setup) {
+  if (!shows_all_sessions(setup.loaded.policy.files)) return {};
+  const std::string what = "with this policy a session can reach the files of all others";
+  if (!asked.tenants_share)
+    return fail(what, 0,
+                "take a profile such as developer (--deny-* and --allow-* alone mean open), or say "
+                "--no-tenant-isolation where all tokens belong to one person");
+  print_warning(what + ": --no-tenant-isolation");
+  return {};
+}
+
 Result<int> run_serve(const Arguments& arguments) {
   const Asked asked = TRY(parse(arguments));
   server::Setup setup = TRY(setup_of(asked, server::Tokens::read_or_make));
   for (const std::string& notice : notices(asked.flags, setup.loaded, setup.caller))
     print_warning(notice);
+  TRY(check_tenants(asked, setup));
   server::ServeOptions options;
   options.reload = [asked] { return setup_of(asked, server::Tokens::read); };
   options.say = say;
@@ -188,8 +217,13 @@ Result<int> run_serve(const Arguments& arguments) {
   const Result<RuntimeFolder> folder = RuntimeFolder::hold();
   const std::string socket = TRY(socket_of(asked, setup.loaded.server, folder));
   options.addresses = TRY(addresses_of(setup.loaded.server, socket));
-  if (folder)
+  if (folder) {
     options.approval_socket = folder->path() + "/approvals-" + std::to_string(::getpid()) + ".sock";
+    options.key_folder = folder->path();
+  } else {
+    print_warning("belljar sessions and approvals cannot use this server: " +
+                  folder.error().message());
+  }
   setup.audit = TRY(open_audit(asked.audit, setup.loaded.policy));
   say("tokens are in " + setup.loaded.server.token_file);
   (void)std::signal(SIGPIPE, SIG_IGN);  // a client that went is an error of its own write

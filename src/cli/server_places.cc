@@ -14,12 +14,18 @@
 #include <filesystem>
 #include <optional>
 
+#include "server/owner_key.h"
+
 namespace belljar::cli {
 namespace {
 
 std::string base_folder(const char* variable, const std::string& otherwise) {
   const char* value = std::getenv(variable);
   return value != nullptr && value[0] == '/' ? value : otherwise;
+}
+
+std::string state_folder() {
+  return base_folder("XDG_STATE_HOME", this_caller().home + "/.local/state") + "/belljar";
 }
 
 bool names_a_secret(std::string name) {
@@ -93,6 +99,7 @@ bool is_dead(pid_t owner, const std::string& path) {
 
 // Of servers that were killed.
 void sweep_sockets(const std::string& folder) {
+  server::sweep_keys(folder);
   std::error_code ignored;  // what cannot be listed has none to remove
   for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
     const std::string path = entry.path();
@@ -107,8 +114,7 @@ Result<server::Audit> open_audit(const std::string& file, const Policy& policy) 
   server::Mask mask(secret_values(policy));
   if (file == "none") return server::Audit::open({}, std::move(mask));
   if (!file.empty()) return server::Audit::open({.file = file}, std::move(mask));
-  const std::string folder =
-      base_folder("XDG_STATE_HOME", this_caller().home + "/.local/state") + "/belljar";
+  const std::string folder = state_folder();
   const Status made = make_private_folder(folder);
   Result<server::Audit> audit = server::Audit::open({.file = folder + "/audit.jsonl"}, mask);
   if (made && audit) return audit;
@@ -132,18 +138,30 @@ std::vector<std::string> runtime_places(const std::string& given, const std::str
 
 namespace {
 
+// The last one is nobody else's to take: everybody may make a folder in /tmp.
 std::vector<std::string> all_runtime_places() {
   const char* given = std::getenv("XDG_RUNTIME_DIR");
-  return runtime_places(given != nullptr ? given : "");
+  std::vector<std::string> places = runtime_places(given != nullptr ? given : "");
+  places.push_back(state_folder() + "/run");
+  return places;
+}
+
+bool is_anothers(const std::string& path) {
+  struct stat about{};
+  return ::lstat(path.c_str(), &about) == 0 && about.st_uid != ::geteuid();
 }
 
 }  // namespace
 
 Result<std::string> runtime_folder() {
-  std::string folder = all_runtime_places().front();
-  const Status ours = check_private_folder(folder);
-  if (!ours && ours.error().err != ENOENT) return std::unexpected(ours.error());
-  return folder;
+  for (std::string& folder : all_runtime_places()) {
+    if (is_anothers(folder)) continue;
+    const Status ours = check_private_folder(folder);
+    if (!ours && ours.error().err != ENOENT) return std::unexpected(ours.error());
+    return std::move(folder);
+  }
+  return fail("every place for the local socket belongs to somebody else", 0,
+              "set XDG_RUNTIME_DIR to a folder of yours");
 }
 
 Result<std::vector<std::string>> runtime_folders() {
@@ -152,6 +170,10 @@ Result<std::vector<std::string>> runtime_folders() {
     // One that somebody else has put there is none of ours.
     if (place != folders[0] && check_private_folder(place)) folders.push_back(place);
   return folders;
+}
+
+Result<std::string> owner_key_of(const std::string& socket) {
+  return server::read_owner_key(TRY(runtime_folders()), socket);
 }
 
 std::string own_serve_socket() {
@@ -191,6 +213,9 @@ Result<std::vector<std::string>> serve_sockets() {
 
 Result<RuntimeFolder> RuntimeFolder::hold() {
   const std::string path = TRY(runtime_folder());
+  if (const std::string usual = all_runtime_places().front(); path != usual)
+    print_warning(usual + " belongs to somebody else; the local socket is in " + path);
+  if (path.starts_with(state_folder())) TRY(make_private_folder(state_folder()));
   for (;;) {
     TRY(make_private_folder(path));
     Fd lock(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));

@@ -52,6 +52,9 @@ bool is_serve_socket(std::string_view name);
 // Those that are there, in all folders: the usual ones first.
 Result<std::vector<std::string>> serve_sockets();
 
+// The key by which its owner proves himself to the server with that socket.
+Result<std::string> owner_key_of(const std::string& socket);
+
 // The sockets by those names that are there, in all folders.
 Result<std::vector<std::string>> runtime_sockets(bool (*wanted)(std::string_view name));
 

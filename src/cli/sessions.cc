@@ -11,6 +11,8 @@
 #include "cli/local_http.h"
 #include "cli/server_places.h"
 #include "cli/session_loop.h"
+#include "server/message.h"
+#include "session/engine.h"
 
 namespace belljar::cli {
 namespace {
@@ -88,6 +90,9 @@ Result<int> list(const std::vector<std::string>& sockets, bool as_json) {
   return all.lost.empty() ? 0 : 1;
 }
 
+constexpr const char* kWhich =
+    "`belljar sessions list` shows them; another's session is NAME@TOKEN";
+
 // The socket of the server that has the session.
 Result<std::string> socket_with(const std::vector<std::string>& sockets, const std::string& id) {
   if (sockets.size() == 1) return sockets[0];
@@ -96,22 +101,17 @@ Result<std::string> socket_with(const std::vector<std::string>& sockets, const s
   std::vector<std::string> found;
   for (const json::value& one : all.sessions)
     if (text_of(one.get_object(), "id") == id) found.push_back(text_of(one.get_object(), "socket"));
-  if (found.empty()) return fail("there is no such session", 0, "belljar sessions list");
+  if (found.empty()) return fail("there is no such session", 0, kWhich);
   if (found.size() > 1)
     return fail("several servers have a session " + id, 0, "name one: --socket=" + found[0]);
   return found[0];
 }
 
 Result<int> kill(const LocalHttp& server, const std::string& id) {
-  const LocalHttp::Answer answer = TRY(server.request("DELETE", "/v1/sessions/" + id));
+  const LocalHttp::Answer answer =
+      TRY(server.request("DELETE", "/v1/sessions/" + server::percent_encode(id)));
   if (answer.status != 204) return error_of(answer);
   return 0;
-}
-
-bool is_id(std::string_view text) {
-  return !text.empty() &&
-         text.find_first_not_of(
-             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:") == text.npos;
 }
 
 Result<int> run_sessions(const Arguments& arguments) {
@@ -130,7 +130,7 @@ Result<int> run_sessions(const Arguments& arguments) {
   if (rest[0] == "list" && rest.size() == 1 && !shell) return list(sockets, as_json);
   const bool attaches = rest[0] == "attach";
   if (rest.size() != 2 || as_json || (!attaches && (rest[0] != "kill" || shell))) return wrong;
-  if (!is_id(rest[1])) return fail(printable(rest[1]) + " is no session id");
+  TRY(session::check_id(rest[1]));
   const LocalHttp server(TRY(socket_with(sockets, rest[1])));
   if (!attaches) return kill(server, rest[1]);
   return attach(server, rest[1], shell ? Prompted::shell : Prompted::python);

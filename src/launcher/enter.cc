@@ -32,13 +32,13 @@ void wait_for_parent(const Entry& entry, const Child& child) noexcept {
   child.must(::read(entry.go_fd, &go, sizeof go) == sizeof go, "wait for the supervisor");
 }
 
-// From the first connect on the broker must be there. It takes its descriptors out of this
-// process itself: sending them is one of the calls that would wait for it.
-void wait_for_broker(const Entry& entry, int listener_fd, const Child& child) noexcept {
+// From the first connect on somebody must be there to answer. The supervisor takes its
+// descriptors out of this process itself: sending them is one of the calls that would wait.
+void wait_for_supervisor(const Entry& entry, int listener_fd, const Child& child) noexcept {
   const protocol::Header header{protocol::Kind::listening, 0,
                                 static_cast<std::uint32_t>(listener_fd), 0};
   child.must(::write(protocol::kControlFd, &header, sizeof header) == sizeof header,
-             "call the broker");
+             "call the supervisor");
   wait_for_parent(entry, child);
 }
 
@@ -127,9 +127,9 @@ void enter(const Entry& entry) noexcept {
   if (plan.seccomp) seccomp::apply(*plan.seccomp, child);
   clock.mark("seccomp");
 
-  if (plan.notify) wait_for_broker(entry, listener_fd, child);
+  if (plan.notify) wait_for_supervisor(entry, listener_fd, child);
   const char* const arguments[] = {"belljar-init", plan.pid_namespace ? "1" : "0",
-                                   plan.notify ? "1" : "0", nullptr};
+                                   plan.has_broker() ? "1" : "0", nullptr};
   const char* const environment[] = {nullptr};
   ::syscall(SYS_execveat, entry.init_fd, "", arguments, environment, AT_EMPTY_PATH);
   child.die(errno, "execute init");

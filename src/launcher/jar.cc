@@ -43,6 +43,7 @@ Jar& Jar::operator=(Jar&& other) noexcept {
   std::swap(pid_namespace_, other.pid_namespace_);
   std::swap(other_uid_, other.other_uid_);
   std::swap(broker_, other.broker_);
+  std::swap(connects_, other.connects_);
   std::swap(hung_up_, other.hung_up_);
   std::swap(next_id_, other.next_id_);
   return *this;
@@ -53,6 +54,7 @@ Jar::~Jar() { end(); }
 Result<std::uint32_t> Jar::spawn(const Command& command) {
   const std::uint32_t id = next_id_++;
   const GuestStdio stdio = TRY(GuestStdio::of(command));
+  if (connects_) TRY(stdio.refuse_datagrams());
   if (other_uid_) let_guest_reopen(stdio.fds());
   std::string request = TRY(encode_spawn(command, id, workdir_, environment_));
   TRY(send_all(control_.get(), request, stdio.fds()));
@@ -141,6 +143,7 @@ rusage Jar::end() {
   init_ = -1;
   init_pidfd_.reset();
   if (broker_) broker_->stop();
+  connects_.reset();
   above_.reset();
   return used;
 }

@@ -40,7 +40,8 @@ Result<JoinRequest> join_request(const Plan& plan, const Jar& jar,
   std::string variables;
   for (const std::string& variable : overlay(plan.environment, environment))
     variables.append(variable).push_back('\0');
-  const std::string_view listener = plan.notify ? bytes_of_filter(notify::filter()) : "";
+  const std::string_view listener =
+      plan.notify ? bytes_of_filter(notify::filter(*plan.notify)) : "";
   const std::string_view filter = plan.seccomp ? bytes_of_filter(plan.seccomp->filter) : "";
 
   const std::optional<uid_t> uid = jar.uid();

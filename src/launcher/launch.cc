@@ -17,9 +17,11 @@
 
 #include "base/child.h"
 #include "base/clone.h"
+#include "base/passing.h"
 #include "base/signals.h"
 #include "base/syscall.h"
 #include "base/uapi.h"
+#include "launcher/granted_sockets.h"
 #include "launcher/init_image.h"
 #include "launcher/join.h"
 #include "launcher/program.h"
@@ -184,6 +186,15 @@ Result<std::unique_ptr<broker::Broker>> start_broker(const Plan& plan, const New
   return broker::Broker::start(plan.policy, *plan.rules, std::move(taken), parts.on_event);
 }
 
+// The same for the connects that are made for a guest.
+Result<std::unique_ptr<broker::Connects>> start_connects(const Plan& plan, const News& news) {
+  const std::uint32_t listener = TRY(expect(Kind::listening, news));
+  Fd notifications = TRY(take_from(news.pidfd, static_cast<int>(listener)));
+  return broker::Connects::start(
+      std::move(notifications),
+      {.own = TRY(granted_sockets(plan.layout)), .network = plan.policy.network != Network::none});
+}
+
 }  // namespace
 
 void let_guest_reopen(std::span<const int> fds) {
@@ -221,11 +232,11 @@ Status Jar::wait_until_ready(const Plan& plan, int error_fd, BrokerParts parts) 
     TRY(wait_for_child(news));
     ruleset_ = TRY(receive_ruleset(news.control_fd));
   }
-  if (plan.notify) {
-    broker_ = TRY(start_broker(plan, news, parts));
-    TRY(release(parts.go_fd));
-  }
+  if (plan.has_broker()) broker_ = TRY(start_broker(plan, news, parts));
+  if (plan.makes_connects()) connects_ = TRY(start_connects(plan, news));
+  if (plan.notify) TRY(release(parts.go_fd));
   (void)TRY(expect(Kind::ready, news));
+  refuse_descriptors(control_.get());  // init has sent all that it will
   return {};
 }
 
@@ -244,7 +255,7 @@ Status Jar::launch(const Plan& plan, const Command* first, const broker::OnEvent
   Fd go;
   if (other_uid_ || plan.notify) go = TRY(keep_high(::eventfd(0, EFD_CLOEXEC), "eventfd"));
   Fd broker_end, sockets_end;
-  if (plan.notify) {
+  if (plan.has_broker()) {
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) < 0)
       return fail("socketpair", errno);
     broker_end = Fd(sockets[0]);
@@ -260,6 +271,7 @@ Status Jar::launch(const Plan& plan, const Command* first, const broker::OnEvent
   GuestStdio stdio;
   if (first != nullptr) {
     stdio = TRY(GuestStdio::of(*first));
+    if (plan.makes_connects()) TRY(stdio.refuse_datagrams());
     if (other_uid_) let_guest_reopen(stdio.fds());
     request = TRY(encode_spawn(*first, next_id_++, workdir_, environment_));
     if (request.size() <= kSendAhead) {

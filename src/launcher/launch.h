@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "broker/broker.h"
+#include "broker/connects.h"
 #include "launcher/beneath.h"
 #include "launcher/enter.h"
 #include "launcher/protocol.h"
@@ -121,6 +122,7 @@ class Jar {
   std::unique_ptr<PhaseClock> phases_;
   std::shared_ptr<Watchdog> watchdog_;
   std::unique_ptr<broker::Broker> broker_;
+  std::unique_ptr<broker::Connects> connects_;
   bool pid_namespace_ = false;
   bool other_uid_ = false;  // than the caller's
   bool hung_up_ = false;    // init has; but a fork of the caller's may hide that

@@ -20,7 +20,21 @@ std::string_view name_of(std::string_view variable) {
   return variable.substr(0, variable.find('='));
 }
 
-// Where a shell would look for the command.
+void append(std::string& bytes, const void* data, std::size_t size) {
+  bytes.append(static_cast<const char*>(data), size);
+}
+
+// A request may be larger than what a socket holds, and an init that reads is quick.
+bool becomes_writable(int socket_fd) {
+  constexpr int kPatienceMs = 100;
+  pollfd ready{.fd = socket_fd, .events = POLLOUT, .revents = 0};
+  const int n = retry([&] { return ::poll(&ready, 1, kPatienceMs); });
+  errno = EAGAIN;
+  return n == 1;
+}
+
+}  // namespace
+
 Result<std::vector<std::string>> paths_to_try(const std::string& command,
                                               const std::vector<std::string>& environment) {
   if (command.find('/') != std::string::npos) return std::vector<std::string>{command};
@@ -40,21 +54,6 @@ Result<std::vector<std::string>> paths_to_try(const std::string& command,
   }
   return paths;
 }
-
-void append(std::string& bytes, const void* data, std::size_t size) {
-  bytes.append(static_cast<const char*>(data), size);
-}
-
-// A request may be larger than what a socket holds, and an init that reads is quick.
-bool becomes_writable(int socket_fd) {
-  constexpr int kPatienceMs = 100;
-  pollfd ready{.fd = socket_fd, .events = POLLOUT, .revents = 0};
-  const int n = retry([&] { return ::poll(&ready, 1, kPatienceMs); });
-  errno = EAGAIN;
-  return n == 1;
-}
-
-}  // namespace
 
 // Of one that is given twice the last counts.
 std::vector<std::string> overlay(std::vector<std::string> variables,

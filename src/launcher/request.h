@@ -14,6 +14,10 @@ Result<std::string> encode_spawn(const Command& command, std::uint32_t id,
                                  const std::string& workdir,
                                  const std::vector<std::string>& environment);
 
+// Where a shell with these variables would look for a command.
+Result<std::vector<std::string>> paths_to_try(const std::string& command,
+                                              const std::vector<std::string>& environment);
+
 // Variables, NAME=value, with those of `over` in place of theirs.
 std::vector<std::string> overlay(std::vector<std::string> variables,
                                  const std::vector<std::string>& over);

@@ -1,6 +1,7 @@
 #include "launcher/terminal.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,6 +33,20 @@ Result<GuestStdio> GuestStdio::of(const Command& command) {
     fd = stdio.own_[i].get();
   }
   return stdio;
+}
+
+Status GuestStdio::refuse_datagrams() const {
+  for (const int fd : fds()) {
+    int domain = 0;
+    int type = 0;
+    socklen_t size = sizeof(int);
+    if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0 || domain != AF_UNIX) continue;
+    if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) < 0 || type != SOCK_DGRAM) continue;
+    return fail("descriptor " + std::to_string(fd) +
+                    " is a Unix datagram socket, which could call any service here",
+                0, "pass the data through a pipe: … | belljar exec … | …");
+  }
+  return {};
 }
 
 }  // namespace belljar::launcher

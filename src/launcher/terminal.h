@@ -23,6 +23,8 @@ class GuestStdio {
   static Result<GuestStdio> of(const Command& command);
   // 0, 1, 2, and what is to be 3 if the command has that.
   std::span<const int> fds() const { return {fds_.data(), count_}; }
+  // Where connects are made for the guest: a Unix datagram socket needs none to call anybody.
+  Status refuse_datagrams() const;
 
  private:
   std::array<int, protocol::kMaxDescriptors> fds_{};

@@ -261,7 +261,7 @@ Result<Outcome> supervise(const Plan& plan, const Command& command, Jar jar,
                           const Supervision& supervision) {
   Supervisor supervisor(plan, command, std::move(jar));
   // A connection through the broker takes two descriptors of this process.
-  if (plan.notify && supervision.forward_signals) raise_descriptor_limit();
+  if (plan.has_broker() && supervision.forward_signals) raise_descriptor_limit();
   if (supervision.forward_signals) TRY(supervisor.be_the_program());
   return supervisor.run();
 }

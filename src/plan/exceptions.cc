@@ -3,19 +3,21 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <climits>
+#include <map>
 #include <optional>
 
 #include "plan/mount_table.h"
+#include "plan/tree_search.h"
 
 namespace belljar {
 namespace {
 
-// To hide or protect a part of what was asked for would look like all of it.
-std::unexpected<Error> incomplete(const std::string& from, const std::string& path,
-                                  const char* what) {
-  return fail(from + ": " + path + " is too large, or not readable, to find all " + what +
-                  ": the list would be incomplete",
-              0, "name the folder or file that is meant");
+// Each is a mount, and is compared with every other one.
+constexpr std::size_t kMostPlaces = 2'000;
+
+bool is_exception(const Place& place) {
+  return place.access == Access::hide || place.access == Access::protect;
 }
 
 class Exceptions {
@@ -27,10 +29,8 @@ class Exceptions {
     Result<Traced> traced = tracer_.trace(path);
     if (!traced) {
       const int err = traced.error().err;
-      // What is not there needs no hiding. What we cannot look at may be there, and the
-      // guest may be able to look at it: a mode is its own to change.
-      if (err == ENOENT || err == ENOTDIR || from == "profile") return {};
-      return fail(from + ": " + path + " cannot be looked at, so it cannot be hidden", err);
+      if (err == ENOENT || err == ENOTDIR) return {};  // what is not there needs no hiding
+      return not_seen(path, from, err, "hidden");
     }
     if (traced->path == home_ && from == "profile") return {};
     TRY(refuse_root(traced->path, from));
@@ -39,15 +39,15 @@ class Exceptions {
     TRY(take_away(traced->path, traced->st, Access::hide, from));
     // A profile's are the system's, and too large to look for other names.
     if (from == "profile") return {};
-    return take_other_names_away(*traced, Access::hide, from);
+    if (S_ISDIR(traced->st.st_mode)) hidden_.push_back(traced->path);
+    return note_other_names(*traced, Access::hide, from);
   }
 
   Status protect(const std::string& path, const std::string& from) {
     Result<Traced> traced = tracer_.trace(path);
     if (!traced) {
       const int err = traced.error().err;
-      if (err != ENOENT && err != ENOTDIR)
-        return fail(from + ": " + path + " cannot be looked at, so it cannot be protected", err);
+      if (err != ENOENT && err != ENOTDIR) return not_seen(path, from, err, "protected");
       return complain(layout_, policy_,
                       from + ": " + path + " does not exist and cannot be protected", err);
     }
@@ -55,15 +55,47 @@ class Exceptions {
     TRY(refuse_proc(traced->path, from));
     TRY(keep_links(*traced, from));
     TRY(take_away(traced->path, traced->st, Access::protect, from));
-    return take_other_names_away(*traced, Access::protect, from);
+    return note_other_names(*traced, Access::protect, from);
+  }
+
+  // The paths that match. A name with wildcards may also be meant as it stands.
+  Result<std::vector<std::string>> matches(const std::string& pattern, const char* from) const {
+    Result<std::vector<std::string>> found = expand_glob(pattern, hidden_);
+    if (!found) return incomplete(from, "what matches " + pattern, found.error());
+    if (std::ranges::find(*found, pattern) == found->end() && trace(pattern))
+      found->push_back(pattern);
+    return found;
+  }
+
+  // A file that can be read or written under another name is not hidden or protected. All are
+  // looked for at once: there may be thousands.
+  Status take_other_names_away() {
+    if (linked_.empty()) return {};
+    if (layout_.whole_root)
+      TRY(complain(
+          layout_, policy_,
+          linked_.begin()->second.path + " has other names, which are not looked for in all of /",
+          0));
+    for (const std::string& tree : granted_trees()) {
+      const Result<std::vector<LinkedFile>> files = linked_files(tree, hidden_);
+      if (!files)
+        return incomplete(linked_.begin()->second.from,
+                          "other names of " + linked_.begin()->second.path, files.error());
+      for (const LinkedFile& file : *files) {
+        const auto wanted = linked_.find({file.st.st_dev, file.st.st_ino});
+        if (wanted == linked_.end()) continue;
+        const auto& [access, from, path] = wanted->second;
+        if (!is_taken_away(file.path, access)) TRY(take_away(file.path, file.st, access, from));
+      }
+    }
+    return {};
   }
 
   // What one exception added, another may have made pointless: nothing is to be mounted
   // in what is hidden, and what is protected needs no pins, which would be writable.
   void drop_pointless() {
     auto pointless = [&](const Place& place) {
-      const bool exception = place.access == Access::hide || place.access == Access::protect;
-      if (!exception && !place.pin) return false;
+      if (!is_exception(place) && !place.pin) return false;
       const Place* around = nullptr;
       for (const Place& other : layout_.places)
         if (&other != &place && !other.pin && is_below(place.inside, other.inside) &&
@@ -91,6 +123,21 @@ class Exceptions {
     if (!is_below(path, "/proc")) return {};
     return fail(from + ": " + std::string(path) + " cannot be taken away: /proc is the guest's own",
                 0, "its processes are all it sees there, and what is dangerous is locked");
+  }
+
+  // What we cannot look at may be there, and the guest may be able to look at it: a mode is
+  // its own to change.
+  static std::unexpected<Error> not_seen(const std::string& path, const std::string& from, int err,
+                                         const char* done) {
+    const Error why = why_not_seen(path, err);
+    return fail(from + ": " + shortened(path) + " cannot be " + done + ": " + why.what, why.err,
+                why.hint);
+  }
+
+  // To hide or protect a part of what was asked for would look like all of it.
+  static std::unexpected<Error> incomplete(const std::string& from, const std::string& what,
+                                           const Error& why) {
+    return fail(from + ": " + what + " cannot be found in full: " + why.what, why.err, why.hint);
   }
 
   // One of the paths at which the guest sees something of the host.
@@ -143,7 +190,7 @@ class Exceptions {
       for (const Sight& sight : sights(link.inside)) {
         if (!sight.writable) continue;
         TRY(pin_above(link.inside, sight, from));
-        add(link.inside, st, Access::protect, from, sight);
+        TRY(add(link.inside, st, Access::protect, from, sight));
         layout_.places.back().pin = true;
       }
     }
@@ -167,8 +214,10 @@ class Exceptions {
                       const std::string& from) {
     for (const Sight& sight : sights(path)) {
       if (access == Access::protect && !sight.writable) continue;
+      if (std::max(path.size(), sight.inside.size()) >= PATH_MAX)
+        return not_seen(path, from, ENAMETOOLONG, access == Access::hide ? "hidden" : "protected");
       if (sight.writable) TRY(pin_above(path, sight, from));
-      add(path, st, access, from, sight);
+      TRY(add(path, st, access, from, sight));
     }
     return {};
   }
@@ -184,7 +233,7 @@ class Exceptions {
       if (std::ranges::find(layout_.places, sight.inside, &Place::inside) != layout_.places.end())
         return {};
       Traced traced = TRY(tracer_.trace(above));
-      add(above, traced.st, Access::write, from, sight);
+      TRY(add(above, traced.st, Access::write, from, sight));
       layout_.places.back().pin = true;
     }
   }
@@ -200,31 +249,45 @@ class Exceptions {
     return trees;
   }
 
-  // A file that can be read or written under another name is not hidden or protected.
-  Status take_other_names_away(const Traced& traced, Access access, const std::string& from) {
-    const std::vector<std::string> trees = granted_trees();
-    std::vector<struct stat> files;
-    if (S_ISREG(traced.st.st_mode) && traced.st.st_nlink > 1) files.push_back(traced.st);
-    if (S_ISDIR(traced.st.st_mode) && !trees.empty()) {
-      LinkedFiles linked = linked_files(traced.path);
-      if (!linked.complete) return incomplete(from, traced.path, "other names of its files");
-      for (const LinkedFiles::File& file : linked.files) files.push_back(file.st);
-    }
-    if (files.empty()) return {};
-    for (const std::string& tree : trees) {
-      LinkedFiles names = names_of(files, tree);
-      for (const LinkedFiles::File& other : names.files)
-        if (!is_below(other.path, traced.path)) TRY(take_away(other.path, other.st, access, from));
-      if (!names.complete)
-        TRY(complain(
-            layout_, policy_,
-            traced.path + " has other names, and " + tree + " is too large to find them all", 0));
-    }
+  Status note_other_names(const Traced& traced, Access access, const std::string& from) {
+    if (S_ISREG(traced.st.st_mode) && traced.st.st_nlink > 1)
+      note(traced.st, {access, from, traced.path});
+    if (!S_ISDIR(traced.st.st_mode) || (granted_trees().empty() && !layout_.whole_root)) return {};
+    const Result<OpenPart> inside = linked_files_but_closed(traced.path);
+    if (!inside)
+      return incomplete(from, "other names of the files in " + traced.path, inside.error());
+    for (const LinkedFile& file : inside->files) note(file.st, {access, from, file.path});
+    for (const std::string& folder : inside->closed)
+      TRY(complain(layout_, policy_,
+                   from + ": " + folder +
+                       " is closed to you, so other names of the files in it are not known",
+                   0));
     return {};
   }
 
-  void add(const std::string& path, const struct stat& st, Access access, const std::string& from,
-           const Sight& sight) {
+  struct Linked {
+    Access access;
+    std::string from;
+    std::string path;
+  };
+  void note(const struct stat& st, Linked file) {
+    const auto [at, is_new] = linked_.try_emplace({st.st_dev, st.st_ino}, file);
+    if (!is_new && file.access == Access::hide) at->second = std::move(file);
+  }
+
+  bool is_taken_away(const std::string& path, Access access) const {
+    return std::ranges::any_of(layout_.places, [&](const Place& place) {
+      return (place.access == Access::hide || place.access == access) && !place.pin &&
+             is_below(path, place.path);
+    });
+  }
+
+  Status add(const std::string& path, const struct stat& st, Access access, const std::string& from,
+             const Sight& sight) {
+    if (++added_ > kMostPlaces)
+      return fail(from + ": more than " + std::to_string(kMostPlaces) +
+                      " paths would be hidden or protected, counted up to " + shortened(path),
+                  0, "name a folder that holds them");
     layout_.places.push_back({.path = path,
                               .inside = sight.inside,
                               .access = access,
@@ -232,6 +295,7 @@ class Exceptions {
                               .fd = {},
                               .st = st,
                               .owned = sight.owned && access != Access::hide});
+    return {};
   }
 
   Layout& layout_;
@@ -239,16 +303,10 @@ class Exceptions {
   Tracer& tracer_;
   const std::string& home_;
   std::optional<MountTable> mounts_;
+  std::size_t added_ = 0;
+  std::vector<std::string> hidden_;                        // folders, in which nothing is shown
+  std::map<std::pair<dev_t, ino_t>, Linked> linked_ = {};  // files that have other names
 };
-
-// A name with wildcards may also be meant as it stands.
-Result<std::vector<std::string>> matches(const std::string& pattern, const char* from) {
-  Found found = expand_glob(pattern);
-  if (!found.complete) return incomplete(from, pattern, "that match");
-  if (std::ranges::find(found.paths, pattern) == found.paths.end() && trace(pattern))
-    found.paths.push_back(pattern);
-  return std::move(found.paths);
-}
 
 }  // namespace
 
@@ -261,13 +319,14 @@ Status add_exceptions(Layout& layout, const Policy& policy, Tracer& tracer, cons
     if (grant.access == Access::protect) TRY(exceptions.protect(grant.path, grant.from));
   }
   for (const std::string& pattern : files.hide_globs)
-    for (const std::string& path : TRY(matches(pattern, "hide")))
+    for (const std::string& path : TRY(exceptions.matches(pattern, "hide")))
       TRY(exceptions.hide(path, "hide"));
   for (const std::string& pattern : files.protect_globs)
-    for (const std::string& path : TRY(matches(pattern, "protect")))
+    for (const std::string& path : TRY(exceptions.matches(pattern, "protect")))
       TRY(exceptions.protect(path, "protect"));
   for (const std::string& path : unnamed.hide) TRY(exceptions.hide(path, "secret"));
   for (const std::string& path : unnamed.protect) TRY(exceptions.protect(path, "belljar's own"));
+  TRY(exceptions.take_other_names_away());
   exceptions.drop_pointless();
   return {};
 }

@@ -85,6 +85,8 @@ std::vector<std::string> layers_of(const Plan& plan) {
   if (plan.watchdog) layers.emplace_back("watchdog: memory and CPU summed by the supervisor");
   layers.emplace_back("no capabilities, no_new_privs");
   if (plan.landlock) layers.push_back("landlock ABI " + std::to_string(plan.landlock->abi));
+  if (plan.makes_connects())
+    layers.emplace_back("supervised connects: only to sockets in its own folders");
   if (plan.seccomp)
     layers.emplace_back(plan.policy.syscalls == Syscalls::allow_list ? "seccomp allow-list"
                                                                      : "seccomp deny-list");

@@ -14,6 +14,7 @@
 #include "plan/planted.h"
 #include "plan/scratch.h"
 #include "plan/toolchains.h"
+#include "plan/tree_search.h"
 #include "plan/workdir.h"
 
 namespace belljar {
@@ -154,7 +155,9 @@ class Builder {
       (void)add(folder, Access::read, "toolchain", Asked::found);  // gone since: not needed
       return;
     }
-    for (const std::string& path : expand_glob(traced->path + "/*").paths) add_toolchain(path);
+    const Result<std::vector<std::string>> parts = expand_glob(traced->path + "/*");
+    if (!parts) return;  // what cannot be found is not granted
+    for (const std::string& path : *parts) add_toolchain(path);
   }
 
   // ---- what the person asked for ----

@@ -1,5 +1,5 @@
-// Paths on the host, looked at once: symlinks followed and remembered, globs
-// expanded, without trusting what a guest may have left behind.
+// Paths on the host, looked at once: symlinks followed and remembered, without trusting
+// what a guest may have left behind.
 #pragma once
 
 #include <sys/stat.h>
@@ -46,32 +46,5 @@ Result<Traced> trace(std::string_view path);
 // What was traced, as O_PATH. A guest may put a symlink anywhere on the way between
 // looking and opening, so none is followed, and it must be what was looked at.
 Result<Fd> open_traced(const std::string& path, const struct stat& st);
-
-inline constexpr std::size_t kMaxWalk = 200'000;  // entries of a tree that are looked at
-
-// A list that may be too short: the tree was too large to look at all of it, or the
-// caller may not look into a folder that the guest could open up.
-struct Found {
-  std::vector<std::string> paths;
-  bool complete = true;
-};
-
-// The existing paths that match. `*`, `?` and `[…]` stay within a name, `**` is
-// any number of folders. Symlinks are not followed.
-Found expand_glob(std::string_view pattern, std::size_t limit = kMaxWalk);
-
-// The files of a tree that have more than one name.
-struct LinkedFiles {
-  struct File {
-    std::string path;
-    struct stat st{};
-  };
-  std::vector<File> files;
-  bool complete = true;
-};
-LinkedFiles linked_files(const std::string& tree, std::size_t limit = kMaxWalk);
-
-// Those that are one of `files`, under whatever name.
-LinkedFiles names_of(const std::vector<struct stat>& files, const std::string& tree);
 
 }  // namespace belljar

@@ -64,7 +64,7 @@ struct Plan {
   std::optional<landlock::Plan> landlock;
   std::optional<seccomp::Plan> seccomp;
   std::optional<notify::Plan> notify;
-  std::optional<broker::Rules> rules;      // with notify: what the broker goes by
+  std::optional<broker::Rules> rules;      // with notify of the network: what the broker goes by
   std::optional<seatbelt::Plan> seatbelt;  // for a Mac: then it is the only layer beside env
   std::vector<std::string> environment;
   std::vector<Kept> kept;
@@ -72,6 +72,13 @@ struct Plan {
   std::vector<std::string> warnings;
 
   std::uint64_t clone_flags() const;
+  // Whether the broker answers its calls, or the supervisor makes its connects.
+  bool has_broker() const { return notify && notify->calls == notify::Calls::network; }
+  bool makes_connects() const { return notify && notify->calls == notify::Calls::connects; }
+  // Whether the policy shows the sockets of the host's services.
+  bool sockets_are_granted() const {
+    return layout.whole_root && (layout.root_writable || policy.files.services);
+  }
 };
 
 enum class Purpose {

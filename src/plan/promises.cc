@@ -24,6 +24,7 @@ class Judge {
     std::vector<std::string> layers;
     if (plan_.view) layers.emplace_back("view");
     if (plan_.landlock) layers.emplace_back("landlock");
+    if (plan_.makes_connects() && plan_.landlock) layers.emplace_back("supervised connects");
     if (layers.empty())
       lose(Promise::files, true, "there are neither mounts of our own nor Landlock",
            kGetNamespaces);
@@ -53,11 +54,15 @@ class Judge {
     if (plan_.landlock->abi < 3)
       lose(Promise::files, true, "Landlock before ABI 3 does not stop a file from being emptied",
            kGetNamespaces);
-    lose(
-        Promise::files, false,
-        "Landlock stops neither stat, nor changes of mode, owner, times and attributes outside, "
-        "nor calls to Unix sockets there, nor the use of a device file in a folder that is granted",
-        kGetNamespaces);
+    if (!plan_.makes_connects() && !plan_.sockets_are_granted())
+      lose(Promise::files, true,
+           "Landlock does not stop calls to Unix sockets outside, such as those of Docker, systemd "
+           "and the ssh agent, which run programs for who calls",
+           kGetNamespaces);
+    lose(Promise::files, false,
+         "Landlock stops neither stat, nor changes of mode, owner, times and attributes outside, "
+         "nor the use of a device file in a folder that is granted",
+         kGetNamespaces);
     if (!plan_.outside_proc && !plan_.layout.whole_root)
       plan_.warnings.emplace_back(
           "without mounts of its own the guest has no /proc and no shared memory");
@@ -137,7 +142,7 @@ class Judge {
            "processes changed",
            kGetNamespaces);
     // The network namespace also has the abstract unix sockets to itself.
-    if (!plan_.net && !scoped)
+    if (!plan_.net && !scoped && !plan_.makes_connects())
       lose(Promise::processes, false, "abstract unix sockets of the host can be reached",
            "Linux 6.12 (Landlock ABI 6), or a network mode other than full");
   }

@@ -68,6 +68,9 @@ Result<Plan> resolve(const Policy& policy, const Host& host, const Caller& calle
   plan.seccomp =
       TRY(seccomp::resolve(policy, host.seccomp, {.no_memfd = plan.no_memfd, .joins = warm}));
   if (plan.net) plan.notify = notify::resolve(policy, host.notify);
+  // As another user, or with more rights than the guest, we would reach what it could not.
+  if (!view && !host.identity.root && plan.seccomp && !plan.sockets_are_granted())
+    plan.notify = notify::resolve_connects(host.notify);
   if (policy.network == Network::hosts) plan.rules = TRY(broker::Rules::compile(policy));
   plan.environment = env::resolve(policy, caller.environment,
                                   {plan.layout.home, plan.layout.tmp, plan.layout.cache});

@@ -17,7 +17,7 @@ namespace belljar {
 namespace {
 
 // belljar-PID-SPACE-XXXXXX, and nothing else: a person may have folders of similar names.
-constexpr const char* kFolder = "/tmp";
+constexpr const char* kFolder = kScratchFolder;
 constexpr std::string_view kPrefix = "belljar-";
 constexpr std::string_view kRandom = "XXXXXX";
 

@@ -8,6 +8,9 @@
 
 namespace belljar {
 
+// Where they are made.
+inline constexpr const char* kScratchFolder = "/tmp";
+
 // Mode 0700, named after this process.
 Result<std::string> make_scratch_folder();
 

@@ -11,7 +11,8 @@ constexpr ServerKey kKeys[] = {
     {"listen", Kind::names, &S::listen, "[\"127.0.0.1:8077\"]",
      "where it listens: ADDRESS:PORT, or unix:PATH"},
     {"socket", Kind::path, &S::socket, "serve.sock in the runtime folder",
-     "a local socket on which it listens besides; its owner and root need no token there"},
+     "a local socket on which it listens besides; `belljar sessions` uses it, with the "
+     "owner's key"},
     {"allow_remote", Kind::flag, &S::allow_remote, "false",
      "listen on addresses that others can reach"},
     {"token_file", Kind::path, &S::token_file, "tokens in the state folder",

@@ -15,10 +15,18 @@ namespace {
 constexpr std::string_view kWhichTokens =
     "`belljar serve` says at its start which file the tokens are in; the last word of a line is "
     "one, and SIGHUP makes it read the file again";
+constexpr std::string_view kWhichKey =
+    "also its owner needs one here; `belljar sessions` and `belljar approvals` find theirs "
+    "themselves";
 
 // Streams that last, of one token: as many as all kinds of them together may be. They are
 // connections, also those that have ended and whose rest nobody reads.
 constexpr std::size_t kMaxLasting = 128;
+
+// One's own, and without saying whose: that is the token's.
+Status check_name(const std::string& name) {
+  return session::check_id(name.find('@') == name.npos ? name : std::string());
+}
 
 std::string_view bearer_token(const Request& request) {
   const std::string* header = request.header("authorization");
@@ -65,9 +73,7 @@ Result<std::shared_ptr<App>> App::make(Loop& loop, Setup setup) {
   app->dispatcher_ = std::make_unique<Dispatcher>(
       loop, *app->engine_, std::move(app->setup_.dispatch), std::move(app->setup_.audit));
   app->dispatcher_->watch_sessions(app->watch_of_sessions());
-  app->engine_->know_owners([dispatcher = app->dispatcher_.get()](const std::string& id) {
-    return dispatcher->owner_of(id);
-  });
+  app->engine_->know_owners([](const std::string& id) { return std::string(owner_in(id)); });
   app->mcp_service_ = std::make_unique<McpService>(loop, mcp_facts());
   app->mcp_service_->work_beside(app->engine_->aside());
   app->mcp_service_->add(std::make_shared<McpOffer>(
@@ -86,24 +92,20 @@ Result<std::shared_ptr<App>> App::make(Loop& loop, Setup setup) {
   return app;
 }
 
-void App::tell(std::string_view type, const std::string& session, const std::string& owner,
-               json::object data) {
-  // Of a session that was closed meanwhile: its id may be another token's by now.
-  const SessionEntry* entry = book_.find_any(session);
-  if (entry != nullptr && entry->owner == owner)
-    events_.publish(std::string(type), session, std::move(data));
+void App::tell(std::string_view type, const std::string& session, json::object data) {
+  if (book_.find_any(session) != nullptr) events_.publish(type, session, std::move(data));
 }
 
 void App::tell_approval(const ApprovalEvent& event) {
   const Approval& approval = event.approval;
-  json::object data = approval.to_json();
+  json::object data = approval.to_json("");
   if (event.kind == ApprovalEvent::Kind::required) {
-    tell("agentic_tool_approval_required", approval.session, approval.principal, std::move(data));
+    tell("agentic_tool_approval_required", approval.session, std::move(data));
     return;
   }
   data["decision"] = event.decision.approved ? "approve" : "deny";
   data["by"] = event.decision.by;
-  tell("approval_decided", approval.session, approval.principal, std::move(data));
+  tell("approval_decided", approval.session, std::move(data));
 }
 
 // ---- letting in ---------------------------------------------------------------
@@ -116,6 +118,11 @@ std::expected<Principal, Response> App::authenticate(const Request& request,
   const std::optional<std::string> in_address = query_value(request.query, "token");
   const bool by_address = token.empty() && route.right == Right::dispatch && in_address;
   if (by_address) token = *in_address;
+  // Two layers: what the kernel says of the peer, and a secret that only the owner can read.
+  const Peer& peer = request.peer;
+  if (peer.may_be_owner && !by_address && owner_key_.is(token))
+    return Principal{
+        .name = "uid:" + std::to_string(peer.uid), .rights = {Right::admin}, .session = {}};
   if (!token.empty()) {
     const Principal* found = setup_.tokens.find(token);
     if (found == nullptr)
@@ -125,12 +132,8 @@ std::expected<Principal, Response> App::authenticate(const Request& request,
                                     "POST /v1/sessions/{id}/dispatch makes one"));
     return *found;
   }
-  // Root could read the tokens, and so could the server's own user.
-  const Peer& peer = request.peer;
-  if (peer.is_owner)
-    return Principal{
-        .name = "uid:" + std::to_string(peer.uid), .rights = {Right::admin}, .session = {}};
-  return std::unexpected(refuse(kUnauthorized, "a token is needed"));
+  return std::unexpected(
+      refuse(kUnauthorized, "a token is needed", peer.is_local_socket ? kWhichKey : ""));
 }
 
 std::expected<std::shared_ptr<Place>, Response> App::take_place(const Principal& principal) {
@@ -147,9 +150,18 @@ std::expected<std::shared_ptr<Place>, Response> App::take_place(const Principal&
 Admission App::admit(Request& request) {
   if (std::optional<Response> foreign = refuse_foreign(request, setup_.names))
     return std::unexpected(std::move(*foreign));
+  const PageRules page = PageRules::of(request, setup_.names);
+  Admission admission = let_in(request, page);
+  if (!admission) page.add_to(admission.error());
+  return admission;
+}
+
+Admission App::let_in(Request& request, const PageRules& page) {
   Match matched = match(routes(), request.method, request.path);
   if (matched.route == nullptr && matched.allowed.empty())
     return std::unexpected(refuse(kNotFound, "there is nothing here", "see /openapi.json"));
+  if (!page.origin.empty() && PageRules::asks_before(request))
+    return std::unexpected(page.answer_before(request, matched.allowed));
   if (matched.route == nullptr) {
     Response refusal =
         refuse(kMethodNotAllowed, printable(request.method) + " is not possible here",
@@ -168,6 +180,7 @@ Admission App::admit(Request& request) {
   auto admitted = std::make_shared<Admitted>();
   admitted->route = &route;
   admitted->parameters = std::move(matched.parameters);
+  admitted->page = page;
   // Health must answer however much else is going on.
   if (route.right != Right::none) {
     std::expected<std::shared_ptr<Place>, Response> place = take_place(*principal);
@@ -215,6 +228,7 @@ Async<Response> App::answer(Request request) {
   Response response = co_await route.handler(*this, std::move(request));
   meter_.note(route.pattern);
   response = counted(std::move(response), asked);
+  asked.admitted->page.add_to(response);
   const auto time = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began);
   metrics_.count_request(route.pattern, response.status, time);
   co_return response;
@@ -222,12 +236,13 @@ Async<Response> App::answer(Request request) {
 
 // ---- sessions -----------------------------------------------------------------
 
-Async<std::expected<const SessionEntry*, Response>> App::use_session(std::string id,
+Async<std::expected<const SessionEntry*, Response>> App::use_session(std::string called,
                                                                      Principal principal) {
-  const SessionEntry* entry = book_.find(id, principal);
+  const SessionEntry* entry = book_.find(called, principal);
   if (entry == nullptr)
     co_return std::unexpected(refuse(kNotFound, "there is no such session", kWhichSessions));
   // The engine would make a missing one again, but under the operator's policy.
+  const std::string id = entry->id();
   if (engine_->has(id)) co_return entry;
   dispatcher_->approvals().forget(id);  // what was approved was for the one that ended
   const Result<std::string> again = engine_->open(id, entry->policy);
@@ -253,15 +268,17 @@ std::expected<const SessionEntry*, Response> App::open_session(SessionEntry entr
     return std::unexpected(
         refuse(kTooMany, "this token has " + std::to_string(most) + " sessions, the most allowed",
                "DELETE one, or raise max_sessions_per_token in [server]"));
-  if (book_.find_any(entry.id) != nullptr)
-    return std::unexpected(refuse(kConflict, "there is a session " + entry.id + " already",
-                                  "choose another id, which all tokens share, or leave it out"));
+  if (entry.name.empty()) entry.name = session::fresh_id();
+  if (const Status fits = check_name(entry.name); !fits)
+    return std::unexpected(refuse(kBadRequest, fits.error()));
+  if (book_.find_any(entry.id()) != nullptr)
+    return std::unexpected(refuse(kConflict, "there is a session " + entry.name + " already",
+                                  "choose another id, or leave it out"));
   if (engine_->count() >= setup_.loaded.session.max_sessions)
     return std::unexpected(
         refuse(kUnavailable, "there are too many sessions", "raise max_sessions in [session]"));
-  Result<std::string> id = engine_->open(entry.id, entry.policy);
-  if (!id) return std::unexpected(refuse(kBadRequest, id.error()));
-  entry.id = *id;
+  Result<std::string> id = engine_->open(entry.id(), entry.policy);
+  if (!id) return std::unexpected(refuse(kSessionFailed, id.error()));
   const std::string owner = entry.owner;
   book_.add(std::move(entry));
   (void)dispatcher_->claim(*id, owner);  // nobody else's: the book says so
@@ -272,9 +289,7 @@ std::expected<const SessionEntry*, Response> App::open_session(SessionEntry entr
 SessionWatch App::watch_of_sessions() {
   SessionWatch watch;
   watch.may_begin = [this](const std::string& id, const std::string& owner) -> Status {
-    if (!id.empty()) TRY(session::check_id(id));
     const SessionEntry* known = book_.find_any(id);
-    if (known != nullptr && known->owner != owner) return fail("there is no such session");
     const std::size_t most = setup_.loaded.server.max_sessions_per_token;
     if (known == nullptr && book_.count(owner) >= most) forget_ended(owner);
     if (known == nullptr && book_.count(owner) >= most)
@@ -285,7 +300,7 @@ SessionWatch App::watch_of_sessions() {
   watch.begun = [this](const std::string& id, const std::string& owner) {
     if (book_.find_any(id) != nullptr) return;
     SessionEntry entry;
-    entry.id = id;
+    entry.name = name_in(id);
     entry.owner = owner;
     entry.policy = setup_.loaded.policy;
     entry.profile = entry.policy.profile;
@@ -312,7 +327,7 @@ void App::forget_session(const std::string& id) {
 void App::forget_ended(const std::string& owner) {
   Principal everybody{.name = "", .rights = {Right::admin}, .session = {}};
   for (const SessionEntry* entry : book_.all(everybody))
-    if (entry->owner == owner && !engine_->has(entry->id)) close_session(std::string(entry->id));
+    if (entry->owner == owner && !engine_->has(entry->id())) close_session(entry->id());
 }
 
 void App::close_session(const std::string& id) {

@@ -19,6 +19,7 @@
 #include "server/mcp_http.h"
 #include "server/metrics.h"
 #include "server/origin.h"
+#include "server/owner_key.h"
 #include "server/route.h"
 #include "server/running_calls.h"
 #include "server/session_book.h"
@@ -47,7 +48,7 @@ class App : public std::enable_shared_from_this<App> {
   ~App();
 
   // ---- requests ----
-  Admission admit(Request& request);
+  Admission admit(Request& request);  // to what a page of another origin may read, too
   // So much of its body is there. Why no more is taken in, if so.
   static std::optional<Response> hold(const Request& request, std::size_t bytes);
   Async<Response> answer(Request request);
@@ -69,9 +70,8 @@ class App : public std::enable_shared_from_this<App> {
   }
   SessionBook& book() { return book_; }
   EventHub& events() { return events_; }
-  // Who listens hears what became of a session, while it is still that owner's.
-  void tell(std::string_view type, const std::string& session, const std::string& owner,
-            boost::json::object data);
+  // Who listens hears what became of a session, while it is there.
+  void tell(std::string_view type, const std::string& session, boost::json::object data);
   // What is streamed to somebody ends when he may not ask any more.
   void watch_stream(const Principal& principal, const std::shared_ptr<EventStream>& stream);
   // For what grows with what somebody sent, or is sent.
@@ -91,14 +91,15 @@ class App : public std::enable_shared_from_this<App> {
   // A session of the book that is there, under its own policy even if it had been idle and
   // was ended; else the answer that says why not.
   Async<std::expected<const SessionEntry*, Response>> use_session(const Request& request);
-  Async<std::expected<const SessionEntry*, Response>> use_session(std::string id,
+  Async<std::expected<const SessionEntry*, Response>> use_session(std::string called,
                                                                   Principal principal);
-  // Without an id one is made up.
+  // Without a name one is made up.
   std::expected<const SessionEntry*, Response> open_session(SessionEntry entry);
   void close_session(const std::string& id);
 
   // ---- its life ----
   void set_http(const HttpServer* http) { http_ = http; }
+  const OwnerKey& owner_key() const { return owner_key_; }
   // Of what was read again: tokens, names, limits of requests and sessions, permissions.
   void reload(Setup fresh);
   // No new requests; streams of events end.
@@ -108,6 +109,7 @@ class App : public std::enable_shared_from_this<App> {
 
  private:
   App(Loop& loop, Setup setup);
+  Admission let_in(Request& request, const PageRules& page);
   std::expected<Principal, Response> authenticate(const Request& request, const Route& route) const;
   std::expected<std::shared_ptr<Place>, Response> take_place(const Principal& principal);
   // It counts until it is sent: the handler's end is not the answer's.
@@ -140,6 +142,7 @@ class App : public std::enable_shared_from_this<App> {
   std::shared_ptr<Places> requests_ = std::make_shared<Places>();
   std::shared_ptr<Places> listening_ = std::make_shared<Places>();  // streams that last
   const HttpServer* http_ = nullptr;
+  OwnerKey owner_key_;
   bool draining_ = false;
   bool ended_ = false;
 };

@@ -23,7 +23,7 @@ constexpr std::size_t kMaxOutbox = std::size_t{64} << 20;
 constexpr std::chrono::milliseconds kAcceptPause{100};  // when there are no descriptors left
 
 json::object event_json(const ApprovalEvent& event) {
-  json::object object = event.approval.to_json();
+  json::object object = event.approval.to_json("");
   const bool required = event.kind == ApprovalEvent::Kind::required;
   object["event"] = required ? "required" : "decided";
   if (!required) {
@@ -57,8 +57,13 @@ Result<Decision> parse_decision(const json::object& object, std::string by) {
 
 class ApprovalSocket::Client : public std::enable_shared_from_this<Client> {
  public:
-  Client(Loop& loop, Local::socket socket, Approvals& approvals, std::shared_ptr<Cancel> end)
-      : socket_(std::move(socket)), approvals_(approvals), news_(loop), end_(std::move(end)) {}
+  Client(Loop& loop, Local::socket socket, Approvals& approvals, OwnerKey key,
+         std::shared_ptr<Cancel> end)
+      : socket_(std::move(socket)),
+        approvals_(approvals),
+        key_(std::move(key)),
+        news_(loop),
+        end_(std::move(end)) {}
 
   static Async<void> run(std::shared_ptr<Client> self, Loop& loop) {
     begin(loop, write(self));
@@ -70,7 +75,8 @@ class ApprovalSocket::Client : public std::enable_shared_from_this<Client> {
         if (error || self->end_->asked()) break;
         const std::string line = self->in_.substr(0, size);
         self->in_.erase(0, size);
-        self->take(line);
+        if (!self->proven_ && !self->prove(line)) break;
+        if (std::exchange(self->proven_, true)) self->take(line);
       }
     }
     // Once `end` is asked the approvals may be gone.
@@ -79,6 +85,13 @@ class ApprovalSocket::Client : public std::enable_shared_from_this<Client> {
   }
 
  private:
+  // The first line, and nothing is said to who cannot.
+  bool prove(const std::string& line) const {
+    boost::system::error_code error;
+    const json::value value = json::parse(line, error);
+    return !error && value.is_object() && key_.is(text_of(value.get_object(), "key"));
+  }
+
   void take(const std::string& line) {
     boost::system::error_code error;
     const json::value value = json::parse(line, error);
@@ -98,7 +111,7 @@ class ApprovalSocket::Client : public std::enable_shared_from_this<Client> {
 
   void list() {
     json::array pending;
-    for (const Approval& approval : approvals_.pending()) pending.push_back(approval.to_json());
+    for (const Approval& approval : approvals_.pending()) pending.push_back(approval.to_json(""));
     json::object answer;
     answer["pending"] = std::move(pending);
     put(answer);
@@ -141,19 +154,26 @@ class ApprovalSocket::Client : public std::enable_shared_from_this<Client> {
 
   Local::socket socket_;
   Approvals& approvals_;
+  OwnerKey key_;
   Signal news_;
   std::shared_ptr<Cancel> end_;
   std::string in_, out_;
   std::optional<std::size_t> watching_;
+  bool proven_ = false;
   bool closed_ = false;
 };
 
 Result<std::unique_ptr<ApprovalSocket>> ApprovalSocket::listen(Loop& loop, Approvals& approvals,
+                                                               const OwnerKey& key,
+                                                               const std::string& key_folder,
                                                                const std::string& path) {
   Fd listener = TRY(open_listener({.path = path, .endpoint = {}}));
+  SocketFile file(path);
+  KeyFile key_file = TRY(key.put(key_folder, path));
   auto listening = std::make_shared<Stream>(loop, listener.release());
-  std::unique_ptr<ApprovalSocket> made(new ApprovalSocket(SocketFile(path), std::move(listening)));
-  begin(loop, accept(made->listening_, loop, approvals, made->end_));
+  std::unique_ptr<ApprovalSocket> made(
+      new ApprovalSocket(std::move(file), std::move(key_file), std::move(listening)));
+  begin(loop, accept(made->listening_, loop, approvals, key, made->end_));
   return made;
 }
 
@@ -165,7 +185,8 @@ ApprovalSocket::~ApprovalSocket() {
 
 // accept4 and not the library's accept, whose sockets a guest would inherit.
 Async<void> ApprovalSocket::accept(std::shared_ptr<Stream> listener, Loop& loop,
-                                   Approvals& approvals, std::shared_ptr<Cancel> end) {
+                                   Approvals& approvals, OwnerKey key,
+                                   std::shared_ptr<Cancel> end) {
   asio::steady_timer pause(loop);
   while (!end->asked()) {
     const bool ready = co_await readable(*listener);
@@ -182,7 +203,7 @@ Async<void> ApprovalSocket::accept(std::shared_ptr<Stream> listener, Loop& loop,
     (void)socket.assign(Local(), fd.get(), error);
     if (error) continue;
     (void)fd.release();  // the socket owns it now
-    const auto client = std::make_shared<Client>(loop, std::move(socket), approvals, end);
+    const auto client = std::make_shared<Client>(loop, std::move(socket), approvals, key, end);
     begin(loop, Client::run(client, loop));
   }
 }

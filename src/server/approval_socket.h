@@ -1,7 +1,9 @@
 // By which a person at a terminal decides: a Unix socket that only its owner can use, with
 // lines of JSON. A guest that could reach it would approve its own calls, so whoever comes
-// from another pid or user namespace than ours is turned away.
+// from another pid or user namespace than ours is turned away, and so is whoever does not begin
+// with the owner's key.
 //
+//   {"key":…}                                         nothing, or the end of the connection
 //   {"op":"list"}                                     {"pending":[…]}
 //   {"op":"watch"}                                    {"event":"required"|"decided", …} …
 //   {"op":"decide","approval_id":…,"decision":…,      {"ok":true} or {"error":…}
@@ -13,13 +15,16 @@
 
 #include "server/approvals.h"
 #include "server/listeners.h"
+#include "server/owner_key.h"
 
 namespace belljar::server {
 
 class ApprovalSocket {
  public:
-  // The socket is removed with this object.
+  // The socket, and the key for it in `key_folder`, are removed with this object.
   static Result<std::unique_ptr<ApprovalSocket>> listen(Loop& loop, Approvals& approvals,
+                                                        const OwnerKey& key,
+                                                        const std::string& key_folder,
                                                         const std::string& path);
   ApprovalSocket(const ApprovalSocket&) = delete;
   ApprovalSocket& operator=(const ApprovalSocket&) = delete;
@@ -27,12 +32,13 @@ class ApprovalSocket {
 
  private:
   class Client;
-  ApprovalSocket(SocketFile file, std::shared_ptr<Stream> listening)
-      : file_(std::move(file)), listening_(std::move(listening)) {}
+  ApprovalSocket(SocketFile file, KeyFile key_file, std::shared_ptr<Stream> listening)
+      : file_(std::move(file)), key_file_(std::move(key_file)), listening_(std::move(listening)) {}
   static Async<void> accept(std::shared_ptr<Stream> listener, Loop& loop, Approvals& approvals,
-                            std::shared_ptr<Cancel> end);
+                            OwnerKey key, std::shared_ptr<Cancel> end);
 
   SocketFile file_;
+  KeyFile key_file_;
   std::shared_ptr<Stream> listening_;
   std::shared_ptr<Cancel> end_ = std::make_shared<Cancel>();
 };

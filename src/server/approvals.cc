@@ -70,9 +70,9 @@ std::string_view name(Scope scope) {
   return {};
 }
 
-json::object Approval::to_json() const {
+json::object Approval::to_json(std::string_view viewer) const {
   json::object object{{"approval_id", id},
-                      {"session_id", session},
+                      {"session_id", called_by(viewer, session)},
                       {"round", round},
                       {"tool", {{"source", "belljar"}, {"kind", tool}, {"label", label}}},
                       {"arguments", arguments},

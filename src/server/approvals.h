@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "server/cancel.h"
 #include "server/limits.h"
+#include "server/owned_names.h"
 
 namespace belljar::server {
 
@@ -42,7 +43,8 @@ struct Approval {
   bool altered = false;
   std::chrono::system_clock::time_point asked, expires;
 
-  boost::json::object to_json() const;
+  // As `viewer` calls its session.
+  boost::json::object to_json(std::string_view viewer) const;
 };
 
 enum class Scope {

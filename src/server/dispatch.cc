@@ -10,6 +10,7 @@
 #include "policy/keys.h"
 #include "server/host_trouble.h"
 #include "server/limits.h"
+#include "server/owned_names.h"
 #include "server/processes.h"
 #include "tools/arguments.h"
 #include "tools/file_tools.h"
@@ -21,7 +22,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMaxRemembered = 10'000;  // sessions whose owner is known
+constexpr std::size_t kMaxRemembered = 10'000;  // sessions
 
 void add_texts(const json::value* value, std::vector<std::string>& into) {
   if (value == nullptr) return;
@@ -171,18 +172,18 @@ Dispatcher::~Dispatcher() = default;
 // ---- whose session ------------------------------------------------------------
 
 bool Dispatcher::may_use(const std::string& session, const std::string& principal) const {
-  const auto owner = owners_.find(session);
-  return owner != owners_.end() && owner->second == principal;
+  return known_.contains(session) && owner_in(session) == principal;
 }
 
-std::string Dispatcher::owner_of(const std::string& session) const {
-  const auto owner = owners_.find(session);
-  return owner != owners_.end() ? owner->second : std::string();
+std::string Dispatcher::session_of(const ToolCall& call) {
+  const std::string named = text_of(call.arguments, "session");
+  return named.empty() ? call.session : whole_name_for(call.principal, named);
 }
 
 Status Dispatcher::claim(const std::string& session, const std::string& principal) {
   if (may_use(session, principal)) return {};
-  if (owners_.contains(session)) return fail("there is no such session");
+  if (whole_name(name_in(session), principal) != session) return fail("there is no such session");
+  TRY(session::check_id(session));
   if (watch_.may_begin) TRY(watch_.may_begin(session, principal));
   begun(session, principal);
   return {};
@@ -190,22 +191,19 @@ Status Dispatcher::claim(const std::string& session, const std::string& principa
 
 void Dispatcher::begun(const std::string& session, const std::string& principal) {
   forget_gone();
-  owners_[session] = principal;
+  known_.insert(session);
   if (watch_.begun) watch_.begun(session, principal);
 }
 
-// A name whose session was ended stays its owner's, so that nobody else finds what comes
-// back under it; but not for ever.
+// Sessions that were idle and have ended are remembered for their next call; but not for ever.
 void Dispatcher::forget_gone() {
-  if (owners_.size() < kMaxRemembered) return;
-  std::erase_if(owners_, [&](const auto& owner) { return !engine_.has(owner.first); });
-  std::erase_if(rounds_, [&](const auto& round) { return !owners_.contains(round.first); });
+  if (known_.size() < kMaxRemembered) return;
+  std::erase_if(known_, [&](const std::string& session) { return !engine_.has(session); });
+  std::erase_if(rounds_, [&](const auto& round) { return !known_.contains(round.first); });
 }
 
-Result<std::string> Dispatcher::open(const std::string& principal, const std::string& id,
-                                     std::optional<Policy> policy) {
-  if (!id.empty() && owners_.contains(id) && !may_use(id, principal))
-    return fail("there is a session of this name already");
+Result<std::string> Dispatcher::open(const std::string& principal, std::optional<Policy> policy) {
+  const std::string id = whole_name(session::fresh_id(), principal);
   if (watch_.may_begin) TRY(watch_.may_begin(id, principal));
   std::string made = TRY(engine_.open(id, std::move(policy)));
   begun(made, principal);
@@ -218,7 +216,7 @@ Status Dispatcher::close(const std::string& session, const std::string& principa
   deny_waiting(session, "close", "the session was closed");
   approvals_.forget(session);
   rounds_.erase(session);
-  owners_.erase(session);
+  known_.erase(session);
   const Status closed = engine_.close(session);
   if (watch_.ended) watch_.ended(session);
   return closed;
@@ -260,8 +258,7 @@ bool Dispatcher::has_patterns(const ToolCall& call) const {
 
 Async<Status> Dispatcher::find_folders(ToolCall& call) {
   if (!tools::is_file_tool(call.tool) || !has_patterns(call)) co_return Status();
-  const std::string named = text_of(call.arguments, "session");
-  std::string id = named.empty() ? call.session : named;
+  std::string id = session_of(call);
   // One that is not there will be as those are that nobody asked anything of.
   if (!engine_.has(id) || !may_use(id, call.principal)) id.clear();
   std::string owner = call.principal;
@@ -305,8 +302,7 @@ bool Dispatcher::must_ask(const ToolCall& call) const {
   const tools::Tool* tool = tools::find_tool(call.tool);
   if (tool == nullptr || !tools::check_arguments(*tool, call.arguments)) return false;
   Approval wanted = approval_of(call);
-  if (const std::string named = text_of(call.arguments, "session"); !named.empty())
-    wanted.session = named;
+  wanted.session = session_of(call);
   return permission(call) == Permission::ask && !approvals_.remembered(wanted);
 }
 
@@ -324,7 +320,7 @@ json::object Dispatcher::audit_event(std::string_view event, const ToolCall& cal
   const bool is_anothers = !call.by.empty() && call.by != call.principal;
   json::object object{{"event", event}};
   object["principal"] = is_anothers ? call.by : call.principal;
-  object["session"] = call.session;
+  object["session"] = name_in(call.session);
   if (is_anothers) object["owner"] = call.principal;
   object["tool"] = call.tool;
   return object;
@@ -400,8 +396,7 @@ Status Dispatcher::find_session(ToolCall& call) {
 
 // Says what is wrong with the session it is for.
 std::optional<ToolAnswer> Dispatcher::take_session(ToolCall& call) {
-  const std::string named = text_of(call.arguments, "session");
-  if (!named.empty()) call.session = named;
+  call.session = session_of(call);
   if (call.session.empty() && call.tool == "session_list") return std::nullopt;
   if (call.session.empty()) {
     Result<std::string> made = open(call.principal);

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,7 @@ struct FileLink {
 struct ToolAnswer;
 
 struct ToolCall {
-  std::string session;  // empty: a new one, unless the arguments name one
+  std::string session;  // its whole name; empty: a new one, unless the arguments name one
   std::string tool;
   boost::json::object arguments;
   std::string principal;  // whose session it is; empty: the person who started us
@@ -49,8 +50,9 @@ struct ToolCall {
   std::function<void(const Approval&)> on_approval;
   // What a person has said already, to a question with these very arguments.
   std::optional<Decision> decision;
-  bool wants_whole = false;  // fill in the answer's `whole` too
-  bool may_open = true;      // a session that is not there
+  bool wants_whole = false;        // fill in the answer's `whole` too
+  bool may_open = true;            // a session that is not there
+  bool only_this_session = false;  // session_list shows no other
   std::uint64_t number = 0;  // which session it is for, whatever may have its id later; by call()
   // Of the session, as its guest has them, where patterns are about paths; by find_folders().
   std::string workdir, home;
@@ -109,14 +111,14 @@ class Dispatcher {
   // Whether permission() is ask and no earlier decision of the session covers it.
   bool must_ask(const ToolCall& call) const;
 
-  // A session belongs to who made it. Makes it the principal's if it is nobody's; an error,
-  // the same as for one that is not there, if it is another's.
+  // Sessions are given by their whole names here, which say whose they are (owned_names.h).
+  // Remembers one of the principal's own; an error, the same as for one that is not there, if it
+  // is another's.
   Status claim(const std::string& session, const std::string& principal);
   bool may_use(const std::string& session, const std::string& principal) const;
-  // Empty: nobody's, or that of the person who started us.
-  std::string owner_of(const std::string& session) const;
-  Result<std::string> open(const std::string& principal, const std::string& id = {},
-                           std::optional<Policy> policy = {});
+  // The one that the call is for, as far as that is known.
+  static std::string session_of(const ToolCall& call);
+  Result<std::string> open(const std::string& principal, std::optional<Policy> policy = {});
   Status close(const std::string& session, const std::string& principal);
   std::vector<SessionInfo> sessions(const std::string& principal);
 
@@ -181,7 +183,7 @@ class Dispatcher {
   Audit audit_;
   std::unique_ptr<Processes> processes_;
   SessionWatch watch_;
-  std::map<std::string, std::string> owners_;  // of sessions
+  std::set<std::string> known_;  // sessions, also those that were idle and have ended
   std::map<std::string, std::uint64_t> rounds_;
   std::map<std::string, std::weak_ptr<session::Turns>> lanes_;
   std::shared_ptr<Places> shown_ = std::make_shared<Places>();  // by calls, until they are answered

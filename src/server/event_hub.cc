@@ -23,12 +23,12 @@ void EventHub::publish(std::string_view type, const std::string& session,
   if (listeners_.empty()) return;
   const SessionEntry* entry = book_.find_any(session);
   data["number"] = ++number_;
-  data["session_id"] = session;
   for (const Listener& listener : listeners_) {
     const Filter& filter = listener.filter;
     if (entry == nullptr || !SessionBook::sees(filter.principal, *entry)) continue;
     if (!filter.session.empty() && filter.session != session) continue;
     if (!filter.types.empty() && !filter.types.contains(std::string(type))) continue;
+    data["session_id"] = called_by(filter.principal.name, session);
     listener.stream->send(type, data);
   }
 }

@@ -22,7 +22,7 @@ class EventHub {
 
   struct Filter {
     Principal principal;
-    std::string session;          // empty: all that it sees
+    std::string session;          // its id; empty: all that it sees
     std::set<std::string> types;  // empty: all
   };
   // nullptr: this principal has as many as it may.

@@ -22,8 +22,7 @@ constexpr std::string_view kSpawn = "process_start";  // what it is permitted as
 struct Running {
   std::shared_ptr<App> app;
   std::shared_ptr<const Admitted> admitted;  // its place
-  std::string session;
-  std::string owner;  // the session's
+  std::string session;                       // its id
   std::string tool;
   std::shared_ptr<EventStream> stream;  // nullptr: nobody
   Utf8Pieces out, err;
@@ -34,7 +33,7 @@ struct Running {
     if (text.empty()) return;
     json::object data{{"stream", stream_name}, {"text", std::move(text)}};
     if (stream != nullptr) stream->send("output", data);
-    if (app->events().is_heard()) app->tell("output", session, owner, std::move(data));
+    if (app->events().is_heard()) app->tell("output", session, std::move(data));
   }
 };
 
@@ -76,7 +75,7 @@ Async<Response> finish(std::shared_ptr<Running> running, ToolCall call) {
   if (fault && running->stream != nullptr)
     running->stream->send_last("error", error_object(*fault, error));
   if (fault) co_return refuse(*fault, error);
-  answer.whole["session_id"] = running->session;
+  answer.whole["session_id"] = called_by(running->admitted->principal.name, running->session);
   const session::Beside beside = app.beside(running->admitted->principal);
   if (running->stream == nullptr) co_return co_await answer_json(beside, std::move(answer.whole));
   const std::size_t size = weight(answer.whole, session::Beside::kLittle);
@@ -186,8 +185,7 @@ Async<Response> execute(App& app, const Request& request, const SessionEntry& en
   auto running = std::make_shared<Running>();
   running->app = app.shared_from_this();
   running->admitted = request.admitted;
-  running->session = entry.id;
-  running->owner = entry.owner;
+  running->session = entry.id();
   running->tool = tool;
   running->ends_session = ends_session;
   ToolCall call =
@@ -203,14 +201,14 @@ Async<Response> execute(App& app, const Request& request, const SessionEntry& en
   auto stream = std::make_shared<EventStream>(app.loop(), EventStream::Overflow::loses_event);
   running->stream = stream;
   app.watch_stream(principal_of(request), stream);
-  call.on_approval = [stream](const Approval& approval) {
-    stream->send("agentic_tool_approval_required", approval.to_json());
+  call.on_approval = [stream, viewer = principal_of(request).name](const Approval& approval) {
+    stream->send("agentic_tool_approval_required", approval.to_json(viewer));
   };
   Response response;
   response.headers = {{"Content-Type", "text/event-stream"}};
   if (running->tool != kSpawn) {
     call.cancel = std::make_shared<Cancel>();
-    running->call = app.running_calls().add(entry.id, call.cancel);
+    running->call = app.running_calls().add(entry.id(), call.cancel);
     response.headers.emplace_back("Belljar-Call", running->call);
   }
   begin(app.loop(), finish_streamed(std::move(running), std::move(call)));

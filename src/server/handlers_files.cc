@@ -24,7 +24,7 @@ Fault fault_of(tools::Kind kind) {
     case tools::Kind::too_large:
       return kTooLarge;
     case tools::Kind::changed:
-    case tools::Kind::failed:  // a folder that is not empty, a full disk
+    case tools::Kind::failed:  // a folder that is not empty
       return kConflict;
     default:
       return kBadRequest;
@@ -32,27 +32,13 @@ Fault fault_of(tools::Kind kind) {
 }
 
 Response refuse_failure(const tools::Failure& failure) {
-  return refuse(fault_of(failure.kind), failure);
+  return refuse(is_disk_full(failure) ? kDiskFull : fault_of(failure.kind), failure);
 }
 
 // The file name of a Content-Disposition: RFC 8187, everything but the plainest escaped.
 std::string disposition(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  std::string text = "attachment; filename*=UTF-8''";
-  for (char c : name) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '.' || c == '-' || c == '_';
-    if (plain) {
-      text.push_back(c);
-      continue;
-    }
-    text.push_back('%');
-    text.push_back(kDigits[byte >> 4U]);
-    text.push_back(kDigits[byte & 0xfU]);
-  }
-  return text;
+  return "attachment; filename*=UTF-8''" + percent_encode(name, "-_.");
 }
 
 struct Range {
@@ -124,7 +110,7 @@ Async<std::expected<Value, Response>> in_files(App& app, const Request& request,
   using Done = std::expected<Value, Response>;
   std::expected<const SessionEntry*, Response> entry = co_await app.use_session(request);
   if (!entry) co_return std::unexpected(std::move(entry.error()));
-  Result<session::Look> look = app.engine().look((*entry)->id);
+  Result<session::Look> look = app.engine().look((*entry)->id());
   if (!look) co_return std::unexpected(refuse(kSessionFailed, look.error()));
   auto work = [look = std::move(*look), act = std::move(act)]() -> Done {
     const Result<session::SessionView> view = look();
@@ -160,9 +146,7 @@ Async<Response> download_file(App& app, Request request) {
 }
 
 Async<Response> upload_file(App& app, Request request) {
-  const std::string session = parameter(request, "id");
-  const SessionEntry* entry = app.book().find(session, principal_of(request));
-  const std::string owner = entry != nullptr ? entry->owner : std::string();
+  const std::string session = whole_name_for(principal_of(request).name, parameter(request, "id"));
   tools::WriteCall call{.path = parameter(request, "path"), .content = std::move(request.body)};
   auto write = [call = std::move(call)](const tools::Workspace& files) {
     return tools::write(files, call);
@@ -174,7 +158,7 @@ Async<Response> upload_file(App& app, Request request) {
   answer["path"] = written->path;
   answer["bytes"] = written->bytes;
   answer["created"] = written->created;
-  app.tell("file_uploaded", session, owner, answer);
+  app.tell("file_uploaded", session, answer);
   co_return answer_json(answer, 201);
 }
 

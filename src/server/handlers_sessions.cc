@@ -21,11 +21,16 @@ std::string when(std::chrono::system_clock::time_point time) {
   return {text.data(), size};
 }
 
-json::object to_json(const SessionEntry& entry, const std::optional<SessionInfo>& info) {
-  json::object object{{"id", entry.id},          {"owner", entry.owner},
-                      {"shared", entry.shared},  {"profile", entry.profile},
-                      {"skills", json::array()}, {"created_at", when(entry.created)},
-                      {"busy", false},           {"idle_ms", 0},
+json::object to_json(const SessionEntry& entry, const std::optional<SessionInfo>& info,
+                     const Principal& viewer) {
+  json::object object{{"id", called_by(viewer.name, entry.id())},
+                      {"owner", entry.owner},
+                      {"shared", entry.shared},
+                      {"profile", entry.profile},
+                      {"skills", json::array()},
+                      {"created_at", when(entry.created)},
+                      {"busy", false},
+                      {"idle_ms", 0},
                       {"memory_kb", 0}};
   for (const auto& skill : entry.skills) object["skills"].as_array().emplace_back(skill.first);
   if (info) {
@@ -37,9 +42,9 @@ json::object to_json(const SessionEntry& entry, const std::optional<SessionInfo>
 }
 
 // What was done to a session, for all who listen and for who asked.
-Response tell(App& app, std::string_view event, const std::string& id, const std::string& owner) {
-  app.tell(event, id, owner, {});
-  const json::object answer{{"id", id}};
+Response tell(App& app, std::string_view event, const std::string& id, const Request& request) {
+  app.tell(event, id, {});
+  const json::object answer{{"id", called_by(principal_of(request).name, id)}};
   return answer_json(answer);
 }
 
@@ -47,8 +52,9 @@ Response tell(App& app, std::string_view event, const std::string& id, const std
 
 Async<Response> list_sessions(App& app, Request request) {
   json::array list;
-  for (const SessionEntry* entry : app.book().all(principal_of(request)))
-    list.push_back(to_json(*entry, app.engine().info(entry->id)));
+  const Principal& principal = principal_of(request);
+  for (const SessionEntry* entry : app.book().all(principal))
+    list.push_back(to_json(*entry, app.engine().info(entry->id()), principal));
   json::object answer;
   answer["sessions"] = std::move(list);
   co_return answer_json(answer);
@@ -61,7 +67,7 @@ Async<Response> create_session(App& app, Request request) {
   Fields fields(std::move(*body));
   SessionEntry entry;
   const std::optional<std::string> id = fields.text("id");
-  entry.id = id.value_or("");
+  entry.name = id.value_or("");
   entry.owner = principal_of(request).name;
   entry.shared = fields.flag("shared");
   const std::optional<std::string> profile = fields.text("profile");
@@ -82,13 +88,14 @@ Async<Response> create_session(App& app, Request request) {
   if (!granted) co_return std::move(granted.error());
   std::expected<const SessionEntry*, Response> made = app.open_session(std::move(entry));
   if (!made) co_return std::move(made.error());
-  const json::object answer = to_json(**made, std::nullopt);
-  const std::string name = (*made)->id;
-  const std::uint64_t number = app.engine().number(name);
+  const json::object answer = to_json(**made, std::nullopt, principal_of(request));
+  const std::string made_id = (*made)->id();
+  const std::uint64_t number = app.engine().number(made_id);
   const Status linked = co_await link_skills(app, **made);
   if (app.has_ended()) co_return refuse(kUnavailable, "the server has stopped", kStartsAgain);
   if (!linked) {
-    if (app.engine().number(name) == number) app.close_session(name);  // and not the next of it
+    // And not the next of its name.
+    if (app.engine().number(made_id) == number) app.close_session(made_id);
     co_return refuse(kSessionFailed, linked.error());
   }
   co_return answer_json(answer, 201);
@@ -97,8 +104,8 @@ Async<Response> create_session(App& app, Request request) {
 Async<Response> get_session(App& app, Request request) {
   std::expected<const SessionEntry*, Response> entry = co_await app.use_session(request);
   if (!entry) co_return std::move(entry.error());
-  const std::string id = (*entry)->id;
-  json::object answer = to_json(**entry, app.engine().info(id));
+  const std::string id = (*entry)->id();
+  json::object answer = to_json(**entry, app.engine().info(id), principal_of(request));
   Result<session::SessionView> view = co_await app.engine().view(id, principal_of(request).name);
   answer["plan"] = nullptr;
   if (view) answer["plan"] = std::move(view->plan);
@@ -106,14 +113,13 @@ Async<Response> get_session(App& app, Request request) {
 }
 
 Async<Response> delete_session(App& app, Request request) {
-  const std::string id = parameter(request, "id");
-  const SessionEntry* entry = app.book().find(id, principal_of(request));
+  const SessionEntry* entry = app.book().find(parameter(request, "id"), principal_of(request));
   if (entry == nullptr) co_return refuse(kNotFound, "there is no such session", kWhichSessions);
   // To use what is shared is not to own it.
   const Principal& principal = principal_of(request);
   if (entry->owner != principal.name && !principal.may(Right::admin))
     co_return refuse(kForbidden, "the session belongs to another token", kOnlyItsOwner);
-  app.close_session(id);
+  app.close_session(entry->id());
   Response done;
   done.status = 204;
   co_return done;
@@ -122,18 +128,16 @@ Async<Response> delete_session(App& app, Request request) {
 Async<Response> reset_session(App& app, Request request) {
   std::expected<const SessionEntry*, Response> entry = co_await app.use_session(request);
   if (!entry) co_return std::move(entry.error());
-  const std::string id = (*entry)->id;
-  const std::string owner = (*entry)->owner;
+  const std::string id = (*entry)->id();
   const Status done = co_await app.engine().reset(id);
   if (!done) co_return refuse(kUnavailable, done.error());
-  co_return tell(app, "session_reset", id, owner);
+  co_return tell(app, "session_reset", id, request);
 }
 
 Async<Response> interrupt_session(App& app, Request request) {
   std::expected<const SessionEntry*, Response> entry = co_await app.use_session(request);
   if (!entry) co_return std::move(entry.error());
-  const std::string id = (*entry)->id;
-  const std::string owner = (*entry)->owner;
+  const std::string id = (*entry)->id();
   // Many clients send {} where nothing is asked for, and do not say what it is.
   if (is_no_body(request.body)) request.body.clear();
   const session::Beside beside = app.beside(principal_of(request));
@@ -146,21 +150,22 @@ Async<Response> interrupt_session(App& app, Request request) {
     if (!app.running_calls().stop(id, *call))
       co_return refuse(kNotFound, "no such call runs in this session",
                        "it may have ended; without a call, all that run are asked to stop");
-    co_return tell(app, "call_interrupted", id, owner);
+    co_return tell(app, "call_interrupted", id, request);
   }
   app.dispatcher().deny_waiting(id, "interrupt", "the session was interrupted");
   (void)app.engine().interrupt(id);  // it is there
-  co_return tell(app, "session_interrupted", id, owner);
+  co_return tell(app, "session_interrupted", id, request);
 }
 
 Async<Response> make_dispatch_address(App& app, Request request) {
   std::expected<const SessionEntry*, Response> entry = co_await app.use_session(request);
   if (!entry) co_return std::move(entry.error());
-  const std::string id = (*entry)->id;
-  const Result<std::string> token = app.tokens().add_dispatch(principal_of(request).name, id);
+  const std::string id = (*entry)->id();
+  const std::string& asker = principal_of(request).name;
+  const Result<std::string> token = app.tokens().add_dispatch(asker, id);
   if (!token) co_return refuse(kInternal, token.error());
   json::object answer;
-  answer["path"] = "/v1/dispatch/" + id + "?token=" + *token;
+  answer["path"] = "/v1/dispatch/" + percent_encode(called_by(asker, id)) + "?token=" + *token;
   co_return answer_json(answer, 201);
 }
 

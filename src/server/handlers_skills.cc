@@ -25,17 +25,21 @@ bool is_upload(const std::string& type) {
          type == "application/octet-stream";
 }
 
+std::expected<const Skill*, Response> skill_to_change(const App& app, const Principal& principal,
+                                                      const std::string& called) {
+  const Skill* skill = app.skills().find_exactly(called, principal);
+  if (skill != nullptr && app.skills().may_change(*skill, principal)) return skill;
+  if (app.skills().find(called, principal) == nullptr)
+    return std::unexpected(refuse(kNotFound, "there is no such skill", kWhichSkills));
+  return std::unexpected(refuse(kForbidden, "the skill belongs to another token", kOnlyItsOwner));
+}
+
 // Which skill an upload is a version of; nullptr: a new one's first. What has a name of one's own
 // skill is its next version, so that nothing is ever there twice.
 std::expected<const Skill*, Response> known_skill(const App& app, const Principal& principal,
                                                   const std::string& id, const std::string& name) {
   if (id.empty()) return app.skills().own(name, principal);
-  const Skill* known = app.skills().find(id, principal);
-  if (known == nullptr)
-    return std::unexpected(refuse(kNotFound, "there is no such skill", kWhichSkills));
-  if (!app.skills().may_change(*known, principal))
-    return std::unexpected(refuse(kForbidden, "the skill belongs to another token", kOnlyItsOwner));
-  return known;
+  return skill_to_change(app, principal, id);
 }
 
 Async<Response> take_upload(App& app, Request request, std::string id) {
@@ -69,7 +73,8 @@ Async<Response> take_upload(App& app, Request request, std::string id) {
   };
   const Status written =
       co_await app.engine().aside().run(app.loop(), principal.name, std::move(write));
-  if (!written) co_return refuse(kInternal, written.error());
+  if (!written)
+    co_return refuse(is_disk_full(written.error()) ? kDiskFull : kInternal, written.error());
   const json::object answer = app.skills().add(skill).to_json();
   co_return answer_json(answer, 201);
 }
@@ -120,13 +125,12 @@ Async<Response> list_skill_versions(App& app, Request request) {
 }
 
 Async<Response> delete_skill(App& app, Request request) {
-  const Skill* skill = app.skills().find(parameter(request, "id"), principal_of(request));
-  if (skill == nullptr) co_return refuse(kNotFound, "there is no such skill", kWhichSkills);
-  if (!app.skills().may_change(*skill, principal_of(request)))
-    co_return refuse(kForbidden, "the skill belongs to another token", kOnlyItsOwner);
-  const std::string id = skill->id;
+  std::expected<const Skill*, Response> skill =
+      skill_to_change(app, principal_of(request), parameter(request, "id"));
+  if (!skill) co_return std::move(skill.error());
+  const std::string id = (*skill)->id;
   // A version that is being written is written first, or it would bring the skill back.
-  const session::Turns::Turn turn = co_await app.skill_turns(std::string(skill->owner)).take();
+  const session::Turns::Turn turn = co_await app.skill_turns(std::string((*skill)->owner)).take();
   const std::optional<std::string> folder = app.skills().forget(id);
   if (!folder) co_return refuse(kNotFound, "there is no such skill", kWhichSkills);
   // It may have a hundred versions of a thousand files.

@@ -32,7 +32,9 @@ Async<Response> get_metrics(App& app, Request) {
 Async<Response> get_events(App& app, Request request) {
   EventHub::Filter filter;
   filter.principal = principal_of(request);
-  filter.session = query_value(request.query, "session").value_or("");
+  if (const std::optional<std::string> only = query_value(request.query, "session");
+      only && !only->empty())
+    filter.session = whole_name_for(filter.principal.name, *only);
   std::string types = query_value(request.query, "types").value_or("");
   while (!types.empty()) {
     const std::string type = types.substr(0, types.find(','));

@@ -126,11 +126,11 @@ std::string in_words(const ToolAnswer& answer) {
          " cannot be shown here, where answers are text; save what a person shall see as a file\n";
 }
 
-Async<Response> answer_tool(const session::Beside& beside, ToolAnswer answer) {
+Async<Response> answer_tool(const session::Beside& beside, ToolAnswer answer, std::string viewer) {
   std::size_t size = answer.text.size() + weight(answer.structured, session::Beside::kLittle);
   for (const Image& image : answer.images) size += image.base64.size();
-  auto write = [answer = std::move(answer)] {
-    const json::value object(to_json(answer));
+  auto write = [answer = std::move(answer), viewer = std::move(viewer)] {
+    const json::value object(to_json(answer, viewer));
     return answer_json(object);
   };
   co_return co_await beside.run(size, std::move(write));
@@ -146,13 +146,13 @@ Async<void> work_off(std::shared_ptr<App> app, std::shared_ptr<Continuations::Jo
 // The session of the address; the first call makes it, under the operator's policy.
 Async<std::expected<const SessionEntry*, Response>> dispatch_session(App& app,
                                                                      const Request& request) {
-  const std::string& id = parameter(request, "session");
   const Principal& principal = principal_of(request);
+  const std::string id = whole_name_for(principal.name, parameter(request, "session"));
   if (app.book().find(id, principal) != nullptr) co_return co_await app.use_session(id, principal);
-  if (!principal.session.empty() || app.book().find_any(id) != nullptr)
+  if (!principal.session.empty() || owner_in(id) != principal.name)
     co_return std::unexpected(refuse(kNotFound, "there is no such session", kWhichSessions));
   SessionEntry entry;
-  entry.id = id;
+  entry.name = name_in(id);
   entry.owner = principal.name;
   entry.policy = app.setup().loaded.policy;
   entry.profile = entry.policy.profile;
@@ -166,7 +166,7 @@ Async<Response> list_tools(App& app, Request) { co_return answer_tools(app.facts
 Async<Response> list_session_tools(App& app, Request request) {
   std::expected<const SessionEntry*, Response> entry = co_await app.use_session(request);
   if (!entry) co_return std::move(entry.error());
-  const std::string id = (*entry)->id;
+  const std::string id = (*entry)->id();
   const Result<session::SessionView> view =
       co_await app.engine().view(id, principal_of(request).name);
   if (!view) co_return refuse(kSessionFailed, view.error());
@@ -192,7 +192,7 @@ Async<Response> call_session_tool(App& app, Request request) {
   const std::optional<Fault> fault = fault_of(answer);
   if (fault && fault->type == kNotFound.type && answer.error_type == "unknown_tool")
     co_return refuse(kNotFound, answer.text, which_tool(tool));
-  co_return co_await answer_tool(beside, std::move(answer));
+  co_return co_await answer_tool(beside, std::move(answer), principal.name);
 }
 
 // ---- approvals ----------------------------------------------------------------
@@ -201,7 +201,7 @@ Async<Response> list_approvals(App& app, Request request) {
   json::array list;
   for (const Approval& approval : app.dispatcher().approvals().pending())
     if (app.book().find(approval.session, principal_of(request)) != nullptr)
-      list.push_back(approval.to_json());
+      list.push_back(approval.to_json(principal_of(request).name));
   json::object answer;
   answer["approvals"] = std::move(list);
   const session::Beside beside = app.beside(principal_of(request));
@@ -212,7 +212,7 @@ Async<Response> get_approval(App& app, Request request) {
   const std::optional<Approval> found = app.dispatcher().approvals().find(parameter(request, "id"));
   if (!found || app.book().find(found->session, principal_of(request)) == nullptr)
     co_return refuse(kNotFound, "nothing of that id waits for approval", kWhichApprovals);
-  const json::object answer = found->to_json();
+  const json::object answer = found->to_json(principal_of(request).name);
   co_return answer_json(answer);
 }
 
@@ -262,7 +262,7 @@ Async<Response> dispatch(App& app, Request request) {
   const std::expected<const SessionEntry*, Response> entry =
       co_await dispatch_session(app, request);
   if (!entry) co_return content("error: this session cannot be used now");
-  const std::string session = (*entry)->id;
+  const std::string session = (*entry)->id();
   if (!asked.wrong.empty()) co_return content(asked.wrong);
   std::shared_ptr<Continuations::Job> job;
   // Who uses what another shares does not act in that other's name on anything else.
@@ -273,6 +273,7 @@ Async<Response> dispatch(App& app, Request request) {
     if (job == nullptr) co_return content("error: too many calls are still running");
     ToolCall call =
         tool_call(**entry, principal_of(request), asked.tool, std::move(asked.arguments));
+    call.only_this_session = true;
     call.on_output = [weak = std::weak_ptr(job)](OutputStream, std::string_view bytes) {
       if (const std::shared_ptr<Continuations::Job> mine = weak.lock()) mine->hear(bytes);
     };

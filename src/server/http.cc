@@ -38,13 +38,15 @@ Request head_of(const Parser& parser, const Peer& peer) {
   const auto& message = parser.get();
   Request request;
   request.method = std::string(message.method_string());
-  const std::string_view target(message.target().data(), message.target().size());
-  const std::size_t question = target.find('?');
-  request.path = target.substr(0, question);
-  if (question != std::string_view::npos) request.query = target.substr(question + 1);
   for (const auto& field : message)
     request.headers.emplace_back(lower({field.name_string().data(), field.name_string().size()}),
                                  std::string(field.value()));
+  const std::string_view target =
+      take_host({message.target().data(), message.target().size()}, request);
+  const std::size_t question = target.find('?');
+  request.path = target.substr(0, question);
+  if (request.path.empty()) request.path = "/";
+  if (question != std::string_view::npos) request.query = target.substr(question + 1);
   request.peer = peer;
   return request;
 }
@@ -137,6 +139,7 @@ struct HttpServer::State::Connection : std::enable_shared_from_this<Connection> 
   bool begun = false;  // its next request has
   bool keeps_alive = true;
   bool is_http_1_0 = false;
+  bool is_head = false;  // the present request: its answer has no body
   std::shared_ptr<Cancel> gone = std::make_shared<Cancel>();  // the present request's
   std::optional<std::list<Connection*>::iterator> place;      // among the idle
 
@@ -195,11 +198,12 @@ struct HttpServer::State::Connection : std::enable_shared_from_this<Connection> 
   static Async<void> serve(std::shared_ptr<Connection> self);
   Async<bool> first_bytes();
   Async<error_code> whole_head();
+  Async<error_code> read_head(Parser& parser);
   Async<std::optional<Response>> read_body(Parser& parser, const Request& request);
   Async<bool> one_request();
   Async<bool> send_bytes(std::string bytes);
   Async<bool> send_joined(std::string head, std::string body, std::string tail);
-  Async<bool> send(Response response, bool is_head);
+  Async<bool> send(Response response);
   Async<bool> send_file(FileBody file);
   Async<bool> send_events(std::shared_ptr<EventStream> events);
   Async<void> refuse_and_close(Response response);
@@ -241,6 +245,28 @@ Async<error_code> HttpServer::State::Connection::whole_head() {
   co_return error_code();
 }
 
+// As http::async_read_header does, which does not tell whether a line was folded.
+Async<error_code> HttpServer::State::Connection::read_head(Parser& parser) {
+  while (true) {
+    error_code error;
+    const auto seen = buffer.cdata();
+    const std::size_t used = seen.size() > 0 ? parser.put(seen, error) : 0;
+    const std::string_view head(static_cast<const char*>(seen.data()), used);
+    if ((!error || error == http::error::need_more) && has_folded_line(head))
+      error = http::error::bad_obs_fold;
+    buffer.consume(used);
+    if (parser.is_header_done() || (error && error != http::error::need_more)) co_return error;
+    if (buffer.size() >= buffer.max_size()) co_return http::error::buffer_overflow;
+    const auto room =
+        buffer.prepare(std::min<std::size_t>(2048, buffer.max_size() - buffer.size()));
+    auto [read_error, size] = co_await socket.async_read_some(room, kAwait);
+    if (read_error == asio::error::eof)
+      co_return parser.got_some() ? http::error::partial_message : http::error::end_of_stream;
+    if (read_error) co_return read_error;
+    buffer.commit(size);
+  }
+}
+
 // Why it is refused, if so. Part by part, since many that never end would be a lot together.
 Async<std::optional<Response>> HttpServer::State::Connection::read_body(Parser& parser,
                                                                         const Request& request) {
@@ -260,9 +286,10 @@ Async<bool> HttpServer::State::Connection::one_request() {
   Parser parser;
   parser.header_limit(static_cast<std::uint32_t>(server->limits.header_bytes));
   parser.body_limit(boost::none);  // until it is known what is asked for
+  is_head = false;                 // until it is known
   error_code head_error = co_await whole_head();
   if (!head_error) {
-    auto [error, size] = co_await http::async_read_header(socket, buffer, parser, kAwait);
+    const error_code error = co_await read_head(parser);
     head_error = error;
   }
   if (!socket.is_open()) co_return false;  // it has made room
@@ -276,7 +303,7 @@ Async<bool> HttpServer::State::Connection::one_request() {
   keeps_alive = parser.keep_alive();
   is_http_1_0 = parser.get().version() < 11;
   Request request = head_of(parser, peer);
-  const bool is_head = request.method == "HEAD";
+  is_head = request.method == "HEAD";
 
   if (has_unknown_coding(request, is_http_1_0)) {
     co_await refuse_and_close(refuse(kBadRequest, "this Transfer-Encoding is not understood",
@@ -313,7 +340,7 @@ Async<bool> HttpServer::State::Connection::one_request() {
   watch();
   request.gone = gone;
   Response response = co_await server->handler.answer(std::move(request));
-  const bool sent = co_await send(std::move(response), is_head);
+  const bool sent = co_await send(std::move(response));
   gone.reset();  // nobody looks for its end any more
   co_return sent;
 }
@@ -354,13 +381,14 @@ Async<bool> HttpServer::State::Connection::send_joined(std::string head, std::st
     head += body + tail;
     co_return co_await send_bytes(std::move(head));
   }
-  bool sent = co_await send_bytes(std::move(head));
-  if (sent) sent = co_await send_bytes(std::move(body));
-  if (sent) sent = co_await send_bytes(std::move(tail));
-  co_return sent;
+  for (std::string* part : {&head, &body, &tail}) {
+    const bool sent = co_await send_bytes(std::move(*part));
+    if (!sent) co_return false;
+  }
+  co_return true;
 }
 
-Async<bool> HttpServer::State::Connection::send(Response response, bool is_head) {
+Async<bool> HttpServer::State::Connection::send(Response response) {
   if (server->draining) keeps_alive = false;
   if (auto* events = std::get_if<std::shared_ptr<EventStream>>(&response.body)) {
     const std::shared_ptr<EventStream> stream = *events;
@@ -426,7 +454,7 @@ Async<bool> HttpServer::State::Connection::send_events(std::shared_ptr<EventStre
 // from a client that has not read it yet.
 Async<void> HttpServer::State::Connection::refuse_and_close(Response response) {
   keeps_alive = false;
-  const bool sent = co_await send(std::move(response), false);
+  const bool sent = co_await send(std::move(response));
   if (!sent) co_return;
   error_code ignored;  // the other side may have gone
   (void)socket.shutdown(asio::socket_base::shutdown_send, ignored);
@@ -477,7 +505,7 @@ void HttpServer::State::take_in(const std::shared_ptr<State>& self, Fd fd) {
   if (peer.is_local_socket) {
     if (::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0) return;
     peer.uid = credentials.uid;
-    peer.is_owner = is_outside(fd.get());
+    peer.may_be_owner = is_outside(fd.get());
   } else {
     const int on = 1;
     (void)::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // for speed only

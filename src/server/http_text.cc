@@ -18,6 +18,23 @@ std::string lower(std::string_view text) {
   return result;
 }
 
+std::string_view take_host(std::string_view target, Request& request) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (lower(target.substr(0, scheme.size())) != scheme) continue;
+    target.remove_prefix(scheme.size());
+    const std::string_view host = target.substr(0, target.find_first_of("/?"));
+    target.remove_prefix(host.size());
+    for (auto& [name, value] : request.headers)
+      if (name == "host") value = host;
+    return target;
+  }
+  return target;
+}
+
+bool has_folded_line(std::string_view head) {
+  return head.find("\n ") != head.npos || head.find("\n\t") != head.npos;
+}
+
 std::string head_text(const Response& response, std::string_view framing, bool keeps_alive) {
   std::string text = "HTTP/1.1 " + std::to_string(response.status) + " " +
                      std::string(reason_phrase(response.status)) + "\r\n";

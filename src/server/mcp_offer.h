@@ -6,6 +6,7 @@
 
 #include "server/dispatch.h"
 #include "server/mcp_service.h"
+#include "server/owned_names.h"
 #include "tools/tool_table.h"
 
 namespace belljar::server {
@@ -40,9 +41,8 @@ class McpOffer : public McpProvider {
   void forget(McpPeer& peer) override;
 
  private:
-  // What is told of a session besides its own files.
+  // What is told of a session besides its own files. The session keeps it, so that it ends with it.
   struct Told {
-    std::uint64_t number = 0;               // of the session: another that has its id begins anew
     std::map<std::string, FileLink> files;  // that calls have named
     std::deque<std::string> log;
     std::size_t log_bytes = 0;
@@ -68,7 +68,6 @@ class McpOffer : public McpProvider {
   Dispatcher& dispatcher_;
   OfferSettings settings_;
   std::optional<tools::Facts> facts_;
-  std::map<std::string, Told> told_;
   // Sessions of principals that no call has named yet, from the oldest on.
   std::map<std::string, std::deque<std::string>> unnamed_;
   std::string key_;                           // signs what the client carries for us

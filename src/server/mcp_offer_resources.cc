@@ -17,11 +17,6 @@ namespace {
 constexpr std::string_view kScheme = "session://";
 constexpr std::size_t kMaxFile = std::size_t{8} << 20;
 
-bool is_plain(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("-_.~/").find(c) != std::string_view::npos;
-}
-
 struct Uri {
   std::string session;
   std::string rest;  // "log", or "files/PATH"
@@ -86,31 +81,20 @@ json::object file_contents(const std::string& uri, const std::string& path,
 }  // namespace
 
 std::string file_uri(const std::string& session, const std::string& name) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  std::string uri = std::string(kScheme) + session + "/files/";
-  for (char c : name) {
-    if (is_plain(c)) {
-      uri.push_back(c);
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    uri.push_back('%');
-    uri.push_back(kDigits[byte >> 4U]);
-    uri.push_back(kDigits[byte & 0xfU]);
-  }
-  return uri;
+  return std::string(kScheme) + session + "/files/" + percent_encode(name, "-_.~/");
 }
 
 void McpOffer::add_resources(const McpExchange& exchange, json::array& into) {
   for (const SessionInfo& info : dispatcher_.sessions(exchange.peer()->principal())) {
-    into.push_back({{"uri", std::string(kScheme) + info.id + "/log"},
-                    {"name", "log of " + info.id},
+    const std::string session(name_in(info.id));
+    into.push_back({{"uri", std::string(kScheme) + session + "/log"},
+                    {"name", "log of " + session},
                     {"description", "the calls of the session and what they wrote"},
                     {"mimeType", "text/plain"}});
     const Told* told = told_of(info.id);
     if (told == nullptr) continue;
     for (const auto& [name, file] : told->files)
-      into.push_back({{"uri", file_uri(info.id, name)},
+      into.push_back({{"uri", file_uri(session, name)},
                       {"name", name},
                       {"mimeType", file.mime},
                       {"size", file.size}});
@@ -134,11 +118,12 @@ Async<std::optional<McpResult>> McpOffer::read(McpExchange& exchange, std::strin
   if (!asked) co_return std::nullopt;
   // Another's session is as one that is not there.
   const std::string& principal = exchange.peer()->principal();
-  if (!dispatcher_.may_use(asked->session, principal) || !dispatcher_.engine().has(asked->session))
+  const std::string session = whole_name_for(principal, asked->session);
+  if (!dispatcher_.may_use(session, principal) || !dispatcher_.engine().has(session))
     co_return std::nullopt;
   if (asked->rest == "log") {
     std::string text;
-    if (const Told* told = told_of(asked->session))
+    if (const Told* told = told_of(session))
       for (const std::string& entry : told->log) text += entry;
     json::object one;
     one["uri"] = uri;
@@ -154,7 +139,7 @@ Async<std::optional<McpResult>> McpOffer::read(McpExchange& exchange, std::strin
     co_return std::nullopt;
   // It is the tool `read` by another name, permitted and written down as that is. A person can be
   // asked there; what an approved call has named was given away with its answer.
-  const Told* told = told_of(asked->session);
+  const Told* told = told_of(session);
   Decision said;
   said.approved = told != nullptr && told->files.contains(path);
   said.by = "resources/read";
@@ -162,7 +147,7 @@ Async<std::optional<McpResult>> McpOffer::read(McpExchange& exchange, std::strin
   ToolCall call;
   call.tool = "read";
   call.arguments["path"] = path.starts_with('~') ? "./" + path : path;  // it is no home here
-  call.session = asked->session;
+  call.session = session;
   call.principal = principal;
   call.agent = agent_of(exchange);
   call.may_open = false;
@@ -205,9 +190,10 @@ Async<std::vector<std::string>> McpOffer::complete(McpExchange& exchange, std::s
   const bool is_ours = ref.starts_with(kScheme) || ref == "explore_dataset";
   for (const SessionInfo& info : mine) {
     if (!is_ours) break;
-    if (argument == "id") add(info.id);
+    const std::string session(name_in(info.id));
+    if (argument == "id") add(session);
     const Told* told = told_of(info.id);
-    const bool here = only.empty() || only == info.id;
+    const bool here = only.empty() || only == session;
     if (argument == "path" && told != nullptr && here)
       for (const auto& [name, file] : told->files) add(name);
   }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/json_size.h"
+#include "base/printable.h"
 #include "base/random.h"
 #include "base/utf8.h"
 #include "server/host_trouble.h"
@@ -14,7 +15,6 @@ constexpr std::chrono::milliseconds kProgressEvery{100};
 constexpr std::size_t kMaxProgress = 400;  // characters of output in one
 constexpr std::size_t kMaxLog = std::size_t{256} << 10;
 constexpr std::size_t kMaxFiles = 1000;
-constexpr std::size_t kMaxTold = 1000;  // sessions
 constexpr std::size_t kMostUnnamed = 4;
 constexpr std::string_view kQuestion = "approval";
 constexpr std::string_view kAgentKey = "belljar/agent";
@@ -47,7 +47,7 @@ struct Watcher {
 };
 
 std::string question_of(const std::string& tool, const json::object& arguments) {
-  std::string shown = json::serialize(arguments);
+  const std::string shown = visible(json::serialize(arguments));
   constexpr std::size_t kMaxShown = std::size_t{32} << 10;
   if (shown.size() <= kMaxShown) return "May the model use " + tool + " with " + shown + "?";
   // What is not shown should not be approved by who does not know of it.
@@ -147,24 +147,25 @@ void McpOffer::add_tools(json::array& into) {
 }
 
 json::object McpOffer::result_of(const ToolAnswer& answer, bool is_stateless) {
+  const std::string name(name_in(answer.session));
   json::array content;
   content.push_back({{"type", "text"}, {"text", answer.text}});
   for (const Image& image : answer.images)
     content.push_back({{"type", "image"}, {"data", image.base64}, {"mimeType", image.mime}});
   for (const FileLink& file : answer.files)
     content.push_back({{"type", "resource_link"},
-                       {"uri", file_uri(answer.session, file.name)},
+                       {"uri", file_uri(name, file.name)},
                        {"name", file.name},
                        {"mimeType", file.mime},
                        {"size", file.size}});
   json::object result;
   // Who keeps no connection has to name the session next time.
-  if (is_stateless && !answer.session.empty())
-    content.push_back({{"type", "text"}, {"text", "session: " + answer.session}});
+  if (is_stateless && !name.empty())
+    content.push_back({{"type", "text"}, {"text", "session: " + name}});
   result["content"] = std::move(content);
   result["isError"] = answer.is_error;
   json::object structured = answer.structured;
-  if (!answer.session.empty()) structured["session"] = answer.session;
+  if (!name.empty()) structured["session"] = name;
   result["structuredContent"] = std::move(structured);
   return result;
 }
@@ -265,8 +266,7 @@ void McpOffer::ask_client(const std::shared_ptr<McpExchange>& exchange, Dispatch
 // has the name by then is another.
 std::string McpOffer::state_for(const ToolCall& call, std::int64_t until,
                                 const std::string& nonce) const {
-  const std::string named = text_at(call.arguments, "session");
-  const std::uint64_t number = dispatcher_.engine().number(named.empty() ? call.session : named);
+  const std::uint64_t number = dispatcher_.engine().number(Dispatcher::session_of(call));
   const std::string about = call.principal + "\n" + call.tool + "\n" + call.agent + "\n" +
                             std::to_string(number) + "\n" + json::serialize(call.arguments) + "\n" +
                             nonce + "\n" + std::to_string(until);
@@ -319,7 +319,6 @@ std::expected<std::optional<Decision>, McpResult> McpOffer::answered(const McpEx
 
 void McpOffer::forget(McpPeer& peer) {
   if (peer.session.empty()) return;
-  told_.erase(peer.session);
   (void)dispatcher_.close(peer.session, peer.principal());  // it may have been ended already
 }
 
@@ -330,7 +329,6 @@ void McpOffer::make_room(const ToolCall& call, bool is_unnamed) {
   std::erase(unnamed, call.session);
   if (is_unnamed && dispatcher_.engine().has(call.session)) unnamed.push_back(call.session);
   while (unnamed.size() > kMostUnnamed) {
-    told_.erase(unnamed.front());
     (void)dispatcher_.close(unnamed.front(), call.principal);  // it may have been ended already
     unnamed.pop_front();
   }
@@ -338,25 +336,22 @@ void McpOffer::make_room(const ToolCall& call, bool is_unnamed) {
 }
 
 const McpOffer::Told* McpOffer::told_of(const std::string& session) {
-  const auto found = told_.find(session);
-  if (found == told_.end()) return nullptr;
-  if (found->second.number == dispatcher_.engine().number(session)) return &found->second;
-  told_.erase(found);
-  return nullptr;
+  const std::shared_ptr<void>* kept = dispatcher_.engine().kept_of(session);
+  return kept != nullptr ? static_cast<const Told*>(kept->get()) : nullptr;
 }
 
 void McpOffer::remember(const ToolCall& call, const ToolAnswer& answer) {
   if (answer.session.empty()) return;
   if (call.tool == "session_close" && !answer.is_error) {
-    told_.erase(answer.session);
     service_.tell({.kind = McpChange::Kind::resources, .uri = {}, .principal = call.principal});
     return;
   }
-  if (answer.number == 0 || dispatcher_.engine().number(answer.session) != answer.number) return;
-  const bool is_new = told_of(answer.session) == nullptr;
-  if (is_new && told_.size() >= kMaxTold) told_.erase(told_.begin());
-  Told& told = told_[answer.session];
-  told.number = answer.number;
+  std::shared_ptr<void>* kept = dispatcher_.engine().kept_of(answer.session);
+  // Another may have its name by now.
+  if (kept == nullptr || dispatcher_.engine().number(answer.session) != answer.number) return;
+  const bool is_new = *kept == nullptr;
+  if (is_new) *kept = std::make_shared<Told>();
+  Told& told = *static_cast<Told*>(kept->get());
   bool more = is_new;
   for (const FileLink& file : answer.files) {
     const bool known = told.files.contains(file.name);
@@ -375,14 +370,13 @@ void McpOffer::remember(const ToolCall& call, const ToolAnswer& answer) {
     told.log.pop_front();
   }
   using Kind = McpChange::Kind;
+  const std::string name(name_in(answer.session));
   if (more) service_.tell({.kind = Kind::resources, .uri = {}, .principal = call.principal});
-  service_.tell({.kind = Kind::resource,
-                 .uri = "session://" + answer.session + "/log",
-                 .principal = call.principal});
+  service_.tell(
+      {.kind = Kind::resource, .uri = "session://" + name + "/log", .principal = call.principal});
   for (const FileLink& file : answer.files)
-    service_.tell({.kind = Kind::resource,
-                   .uri = file_uri(answer.session, file.name),
-                   .principal = call.principal});
+    service_.tell(
+        {.kind = Kind::resource, .uri = file_uri(name, file.name), .principal = call.principal});
 }
 
 }  // namespace belljar::server

@@ -18,6 +18,8 @@ int hex_digit(char c) {
   return -1;
 }
 
+Fault host_fault(const Error& error) { return is_disk_full(error) ? kDiskFull : kHostFailed; }
+
 }  // namespace
 
 const std::string* Request::header(std::string_view name) const {
@@ -51,17 +53,20 @@ Response refuse(Fault fault, std::string_view message, std::string_view hint) {
 }
 
 Response refuse(Fault fault, const Error& error) {
-  if (is_of_the_host(error) && fault.type != kHostFailed.type)
-    return refuse(kHostFailed, without_place(error));
+  if (is_of_the_host(error)) {
+    const Error said = without_place(error);
+    return refuse(host_fault(error), Error{said.what, said.err, {}}.message(), said.hint);
+  }
   return refuse(fault, Error{error.what, error.err, {}}.message(), error.hint);
 }
 
 json::object error_object(Fault fault, const Error& error) {
-  if (is_of_the_host(error) && fault.type != kHostFailed.type)
-    return error_object(kHostFailed, without_place(error));
-  const std::string message = Error{error.what, error.err, {}}.message();
-  const std::string_view hint = error.hint.empty() ? fault.hint : std::string_view(error.hint);
-  return {{"type", fault.type}, {"message", message}, {"hint", hint}};
+  const bool is_hosts = is_of_the_host(error);
+  const Error said = is_hosts ? without_place(error) : error;
+  const Fault told_as = is_hosts ? host_fault(error) : fault;
+  const std::string message = Error{said.what, said.err, {}}.message();
+  const std::string_view hint = said.hint.empty() ? told_as.hint : std::string_view(said.hint);
+  return {{"type", told_as.type}, {"message", message}, {"hint", hint}};
 }
 
 std::string_view reason_phrase(int status) {
@@ -106,6 +111,8 @@ std::string_view reason_phrase(int status) {
       return "Internal Server Error";
     case 503:
       return "Service Unavailable";
+    case 507:
+      return "Insufficient Storage";
     default:
       return status < 400 ? "OK" : "Error";
   }
@@ -128,6 +135,20 @@ std::optional<std::string> percent_decode(std::string_view text) {
     bytes.push_back(c);
   }
   return bytes;
+}
+
+std::string percent_encode(std::string_view text, std::string_view plain) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string encoded;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+        plain.find(c) != plain.npos)
+      encoded.push_back(c);
+    else
+      encoded.append({'%', kDigits[byte >> 4U], kDigits[byte & 0xfU]});
+  }
+  return encoded;
 }
 
 std::optional<std::string> query_value(std::string_view query, std::string_view name) {

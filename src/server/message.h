@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <boost/json/fwd.hpp>
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,8 +26,8 @@ struct Admitted;
 struct Peer {
   bool is_local_socket = false;
   uid_t uid = 0;  // of a local socket's
-  // Root or the server's own user, and not a guest that bears the number in its jar.
-  bool is_owner = false;
+  // Root or the server's own user, as far as the kernel can tell; a key has to prove it.
+  bool may_be_owner = false;
 };
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
@@ -104,6 +105,8 @@ inline constexpr Fault kHeadersTooLarge{431, "headers_too_large",
                                         "send fewer or shorter headers, or a shorter address"};
 inline constexpr Fault kInternal{500, "internal", "what the server printed says more"};
 inline constexpr Fault kUnavailable{503, "unavailable", "wait, as Retry-After says, and try again"};
+inline constexpr Fault kDiskFull{507, "disk_full",
+                                 "make room on the server's disk, or ask who can"};
 inline constexpr Fault kSessionFailed{
     // its sandbox
     503, "session_failed", "`belljar doctor` and `belljar explain` say what this host can do"};
@@ -114,22 +117,26 @@ inline constexpr Fault kHostFailed{503, "host_failed", "try again later"};
 // Hints that several have.
 inline constexpr std::string_view kStartsAgain = "try again when it has been started again";
 inline constexpr std::string_view kWhichSessions =
-    "GET /v1/sessions lists yours, POST /v1/sessions makes one";
+    "GET /v1/sessions lists yours, POST /v1/sessions makes one; another token's is NAME@TOKEN";
 inline constexpr std::string_view kWhichApprovals =
     "GET /v1/approvals lists what waits; it may have been decided, or its time was over";
 // What comes after the words that a call waits for a person.
 inline constexpr std::string_view kHowToApprove =
     "`belljar approvals` or POST /v1/approvals/{id} decides";
 inline constexpr std::string_view kWhichSkills =
-    "GET /v1/skills lists those that you can use, POST /v1/skills uploads one";
+    "GET /v1/skills lists those that you can use, POST /v1/skills uploads one; another token's is "
+    "NAME@TOKEN";
 inline constexpr std::string_view kOnlyItsOwner =
-    "only the token that made it, or one with the scope admin, may do that";
+    "only the token that made it may do that, or one with the scope admin, who names it NAME@TOKEN";
 
 inline constexpr const Fault* kFaults[] = {
     &kBadRequest,  &kUnauthorized,     &kForbidden, &kWiderPolicy, &kDenied,          &kNotApproved,
     &kNotFound,    &kMethodNotAllowed, &kTimeout,   &kConflict,    &kSessionClosed,   &kCancelled,
     &kTooLarge,    &kUnsupportedMedia, &kBadRange,  &kTooMany,     &kHeadersTooLarge, &kInternal,
-    &kUnavailable, &kSessionFailed,    &kHostFailed};
+    &kUnavailable, &kSessionFailed,    &kDiskFull,  &kHostFailed};
+
+// Of a system call that was made for a client.
+inline bool is_disk_full(const Error& error) { return error.err == ENOSPC || error.err == EDQUOT; }
 
 // {"error": {"type", "message", "hint"}}. Without a hint of its own it has the fault's.
 Response refuse(Fault fault, std::string_view message, std::string_view hint = {});
@@ -141,6 +148,8 @@ std::string_view reason_phrase(int status);
 
 // `%41` and so on; nullopt for what is none, and for NUL.
 std::optional<std::string> percent_decode(std::string_view text);
+// What is not a letter, a digit or one of `plain` as %41 and so on.
+std::string percent_encode(std::string_view text, std::string_view plain = "-_.~@:");
 // The first value of a query's name, decoded.
 std::optional<std::string> query_value(std::string_view query, std::string_view name);
 

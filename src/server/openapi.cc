@@ -44,6 +44,11 @@ json::object schema_of_part(std::string_view name) {
   return schema;
 }
 
+// Sessions and skills are named so; approvals are not.
+bool is_owned(std::string_view part, std::string_view pattern) {
+  return part == "session" || (part == "id" && !pattern.starts_with("/v1/approvals"));
+}
+
 json::array parameters_of(const Route& route) {
   json::array list;
   std::string_view rest = route.pattern;
@@ -51,10 +56,15 @@ json::array parameters_of(const Route& route) {
     const std::size_t open = rest.find('{');
     if (open == std::string_view::npos) break;
     const std::size_t close = rest.find('}', open);
-    list.push_back({{"name", path_of(rest.substr(open + 1, close - open - 1))},
-                    {"in", "path"},
-                    {"required", true},
-                    {"schema", schema_of_part(rest.substr(open + 1, close - open - 1))}});
+    const std::string_view part = rest.substr(open + 1, close - open - 1);
+    json::object parameter{{"name", path_of(part)},
+                           {"in", "path"},
+                           {"required", true},
+                           {"schema", schema_of_part(part)}};
+    if (is_owned(part, route.pattern))
+      parameter["description"] =
+          "your own by its name; another token's, if you may use it, NAME@TOKEN";
+    list.push_back(std::move(parameter));
     rest.remove_prefix(close + 1);
   }
   for (const QueryField& field : route.query)

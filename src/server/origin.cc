@@ -24,6 +24,40 @@ bool is_own(std::string_view origin, std::string_view host_header) {
 
 }  // namespace
 
+PageRules PageRules::of(const Request& request, const Names& names) {
+  const std::string* origin = request.header("origin");
+  const bool known =
+      origin != nullptr && std::ranges::find(names.origins, *origin) != names.origins.end();
+  return {.origin = known ? *origin : std::string(), .some_origins = !names.origins.empty()};
+}
+
+bool PageRules::asks_before(const Request& request) {
+  return request.method == "OPTIONS" && request.header("access-control-request-method") != nullptr;
+}
+
+Response PageRules::answer_before(const Request& request, const std::string& methods) const {
+  Response answer;
+  answer.status = 204;
+  answer.headers = {{"Access-Control-Allow-Methods", methods},
+                    {"Access-Control-Allow-Headers",
+                     "Authorization, Content-Type, Accept, Range, Last-Event-ID, Mcp-Session-Id, "
+                     "Mcp-Protocol-Version, Mcp-Method, Mcp-Name"},
+                    {"Access-Control-Max-Age", "600"}};
+  // Of a page on the open network, to a server that is not.
+  if (request.header("access-control-request-private-network") != nullptr)
+    answer.headers.emplace_back("Access-Control-Allow-Private-Network", "true");
+  return answer;
+}
+
+void PageRules::add_to(Response& response) const {
+  if (some_origins) response.headers.emplace_back("Vary", "Origin");
+  if (origin.empty()) return;
+  response.headers.emplace_back("Access-Control-Allow-Origin", origin);
+  response.headers.emplace_back(
+      "Access-Control-Expose-Headers",
+      "Belljar-Call, Mcp-Session-Id, Retry-After, Content-Disposition, Content-Range");
+}
+
 std::string host_name_of(std::string_view header) {
   const std::size_t bracket = header.starts_with('[') ? header.find(']') : std::string_view::npos;
   const std::size_t colon = header.find(':', bracket == std::string_view::npos ? 0 : bracket);

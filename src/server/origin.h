@@ -19,6 +19,20 @@ struct Names {
 // The name in a Host header, without its port and in lower case; empty: there is none.
 std::string host_name_of(std::string_view host_header);
 
+// For a page of a configured origin: what lets its browser read the answer, and the question that a
+// browser asks before it sends what a form could not
+// (https://fetch.spec.whatwg.org/#cors-protocol). No cookies: a token is sent by the page itself.
+struct PageRules {
+  std::string origin;         // empty: it is no page of theirs
+  bool some_origins = false;  // answers differ by Origin
+
+  static PageRules of(const Request& request, const Names& names);
+  static bool asks_before(const Request& request);
+  // `methods`: what there is at the path.
+  Response answer_before(const Request& request, const std::string& methods) const;
+  void add_to(Response& response) const;
+};
+
 // The refusal, if there is one. On a local socket the name in Host means nothing.
 std::optional<Response> refuse_foreign(const Request& request, const Names& names);
 

@@ -12,6 +12,7 @@
 
 #include "base/loop.h"
 #include "server/message.h"
+#include "server/origin.h"
 #include "server/places.h"
 #include "server/tokens.h"
 
@@ -63,6 +64,7 @@ struct Admitted {
   const Route* route = nullptr;
   Parameters parameters;
   Principal principal;
+  PageRules page;
   std::shared_ptr<Place> place;  // it counts against its limits while this lives; null: it does not
 };
 

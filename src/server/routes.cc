@@ -162,10 +162,10 @@ std::vector<Line> file_lines() {
       put("/v1/sessions/{id}/files/{path*}", Right::run, upload_file, "make a file, or replace it")
           .takes("bytes", kMaxUpload)
           .gives("Uploaded", 201)
-          .refuses({409}),
+          .refuses({409, 507}),
       remove("/v1/sessions/{id}/files/{path*}", Right::run, delete_file,
              "remove a file, or an empty folder")
-          .refuses({409}),
+          .refuses({409, 507}),
   };
 }
 
@@ -176,7 +176,7 @@ std::vector<Line> skill_lines() {
       post("/v1/skills", Right::run, upload_skill, "upload a skill: a zip, or loose files")
           .takes("form", kMaxSkillUpload)
           .gives("Skill", 201)
-          .refuses({500}),
+          .refuses({500, 507}),
       get("/v1/skills/{id}", Right::read, get_skill, "a skill, by id or name").gives("Skill"),
       remove("/v1/skills/{id}", Right::run, delete_skill, "remove a skill with all its versions"),
       get("/v1/skills/{id}/versions", Right::read, list_skill_versions, "the versions of a skill")
@@ -184,7 +184,7 @@ std::vector<Line> skill_lines() {
       post("/v1/skills/{id}/versions", Right::run, upload_skill_version, "upload another version")
           .takes("form", kMaxSkillUpload)
           .gives("Skill", 201)
-          .refuses({500}),
+          .refuses({500, 507}),
   };
 }
 

@@ -234,12 +234,14 @@ Async<ToolAnswer> Dispatcher::run_sessions(ToolCall& call) {
   if (call.tool == "session_list") {
     json::array list;
     for (const SessionInfo& info : sessions(call.principal)) {
+      if (call.only_this_session && info.id != call.session) continue;
+      const std::string name(name_in(info.id));
       json::object one;
-      one["session"] = info.id;
+      one["session"] = name;
       one["busy"] = info.busy;
       one["idle_ms"] = info.idle.count();
       one["memory_kb"] = info.memory_kb;
-      answer.text += info.id + (info.busy ? " busy\n" : " idle\n");
+      answer.text += name + (info.busy ? " busy\n" : " idle\n");
       list.push_back(std::move(one));
     }
     if (list.empty()) answer.text = "there are no sessions";
@@ -257,7 +259,7 @@ Async<ToolAnswer> Dispatcher::run_sessions(ToolCall& call) {
     co_return tool_error("unknown_tool", "there is no tool " + call.tool);
   }
   if (!done) co_return tool_error("not_found", done.error().message());
-  answer.structured["session"] = call.session;
+  answer.structured["session"] = name_in(call.session);
   answer.structured["status"] = call.tool == "session_close" ? "closed" : "reset";
   co_return answer;
 }

@@ -23,14 +23,14 @@ constexpr std::string_view kSchemas = R"json({
 "Description": {"type": "object", "required": ["openapi", "info", "paths", "components"]},
 "Capabilities": {"type": "object", "description": "what is enforced here: a plan as data"},
 "SessionRequest": {"type": "object", "additionalProperties": false, "properties": {
-  "id": {"type": "string", "description": "without one it is made up",
+  "id": {"type": "string", "description": "its name among yours; without one it is made up",
          "pattern": "^[A-Za-z0-9_:-][A-Za-z0-9_.:-]{0,127}$"},
   "profile": {"type": "string", "enum": ["open", "developer", "restricted", "public-bot",
               "trusted-maintenance"], "description": "one that allows no more than the server's"},
   "policy": {"type": "object", "description": "keys of [sandbox] that narrow the policy"},
-  "shared": {"type": "boolean", "description": "every token may use it"},
+  "shared": {"type": "boolean", "description": "every token may use it, as NAME@TOKEN"},
   "skills": {"type": "array", "items": {"type": "string"},
-             "description": "skills to show at skills/NAME, by id or name"}}},
+             "description": "skills to show at skills/NAME, by id or name; another token's as NAME@TOKEN"}}},
 "Session": {"type": "object",
   "required": ["id", "owner", "shared", "profile", "skills", "created_at", "busy", "idle_ms",
                "memory_kb"],
@@ -162,9 +162,9 @@ constexpr std::string_view kSchemas = R"json({
 "Uploaded": {"type": "object", "required": ["path", "bytes", "created"], "properties": {
   "path": {"type": "string"}, "bytes": {"type": "integer"}, "created": {"type": "boolean"}}},
 "Skill": {"type": "object", "required": ["id", "object", "created_at", "name", "description",
-  "latest_version"], "properties": {
+  "owner", "latest_version"], "properties": {
     "id": {"type": "string"}, "object": {"const": "skill"}, "created_at": {"type": "integer"},
-    "name": {"type": "string"}, "description": {"type": "string"},
+    "name": {"type": "string"}, "description": {"type": "string"}, "owner": {"type": "string"},
     "latest_version": {"type": "string"}}},
 "Skills": {"type": "object", "required": ["object", "data"], "properties": {
   "object": {"const": "list"},

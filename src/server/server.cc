@@ -63,6 +63,7 @@ struct Running {
   ServeOptions options;
   std::vector<SocketFile> socket_files;
   Clock::time_point told_of_long_turn{};
+  std::vector<KeyFile> key_files;
 
   Status listen();
   void wait_for_stop();
@@ -75,7 +76,11 @@ struct Running {
 Status Running::listen() {
   for (const ListenAddress& address : options.addresses) {
     Fd listener = TRY(open_listener(address));
-    if (address.is_local()) socket_files.emplace_back(address.path);
+    if (address.is_local()) {
+      socket_files.emplace_back(address.path);
+      if (!options.key_folder.empty())
+        key_files.push_back(TRY(app->owner_key().put(options.key_folder, address.path)));
+    }
     options.say("listening on " + listener_name(listener.get(), address));
     http->listen(std::move(listener));
   }
@@ -158,8 +163,9 @@ Status serve(Setup setup, ServeOptions options) {
   TRY(self.listen());
   std::unique_ptr<ApprovalSocket> approvals;
   if (!self.options.approval_socket.empty())
-    approvals = TRY(ApprovalSocket::listen(self.loop, app->dispatcher().approvals(),
-                                           self.options.approval_socket));
+    approvals =
+        TRY(ApprovalSocket::listen(self.loop, app->dispatcher().approvals(), app->owner_key(),
+                                   self.options.key_folder, self.options.approval_socket));
   self.wait_for_stop();
   self.wait_for_reload();
   self.options.say("ready");

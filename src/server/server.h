@@ -16,6 +16,7 @@ struct ServeOptions {
   std::function<void(const std::string& what)> say;  // for the log
   std::string notify_socket;                         // systemd's; empty: none
   std::string approval_socket;                       // for `belljar approvals`; empty: none
+  std::string key_folder;  // for the owner's keys; empty: local sockets need a token too
 };
 
 // Until it is told to stop (SIGTERM, SIGINT), which lets requests that run come to their

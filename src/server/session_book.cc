@@ -5,7 +5,7 @@
 namespace belljar::server {
 
 bool SessionBook::sees(const Principal& principal, const SessionEntry& entry) {
-  if (!principal.session.empty() && principal.session != entry.id) return false;
+  if (!principal.session.empty() && principal.session != entry.id()) return false;
   return entry.shared || entry.owner == principal.name || principal.may(Right::admin);
 }
 
@@ -14,8 +14,8 @@ const SessionEntry* SessionBook::find_any(const std::string& id) const {
   return found == entries_.end() ? nullptr : &found->second;
 }
 
-const SessionEntry* SessionBook::find(const std::string& id, const Principal& principal) const {
-  const SessionEntry* entry = find_any(id);
+const SessionEntry* SessionBook::find(const std::string& called, const Principal& principal) const {
+  const SessionEntry* entry = find_any(whole_name_for(principal.name, called));
   return entry != nullptr && sees(principal, *entry) ? entry : nullptr;
 }
 

@@ -1,5 +1,5 @@
 // SessionBook: whose sessions there are, and under which policy. The engine knows sessions
-// by their names only; that one client does not reach another's is decided here.
+// by their whole names only; that one client does not reach another's is decided here.
 #pragma once
 
 #include <chrono>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "belljar/policy.h"
+#include "server/owned_names.h"
 #include "server/tokens.h"
 
 namespace belljar::server {
@@ -19,21 +20,26 @@ struct SessionSkill {
 };
 
 struct SessionEntry {
-  std::string id;
+  std::string name;     // its owner's word for it
   std::string owner;    // a principal's name
   bool shared = false;  // every token may use it
   std::string profile;
   Policy policy;
   std::map<std::string, SessionSkill> skills;  // by name
   std::chrono::system_clock::time_point created = std::chrono::system_clock::now();
+  // Which it is to the engine, and to whoever else keeps something of it.
+  std::string id() const { return whole_name(name, owner); }
 };
 
 class SessionBook {
  public:
-  void add(SessionEntry entry) { entries_.insert_or_assign(entry.id, std::move(entry)); }
+  void add(SessionEntry entry) {
+    const std::string id = entry.id();
+    entries_.insert_or_assign(id, std::move(entry));
+  }
   void remove(const std::string& id) { entries_.erase(id); }
-  // nullptr: there is none, or none that this principal may know of.
-  const SessionEntry* find(const std::string& id, const Principal& principal) const;
+  // The one that this principal calls so. nullptr: there is none, or none that it may know of.
+  const SessionEntry* find(const std::string& called, const Principal& principal) const;
   const SessionEntry* find_any(const std::string& id) const;
   std::vector<const SessionEntry*> all(const Principal& principal) const;
   std::size_t count(const std::string& owner) const;

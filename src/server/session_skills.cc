@@ -50,7 +50,7 @@ Status link(const session::Look& look, const std::map<std::string, SessionSkill>
 
 Async<Status> link_skills(App& app, const SessionEntry& entry) {
   if (entry.skills.empty()) co_return Status();
-  Result<session::Look> look = app.engine().look(entry.id);
+  Result<session::Look> look = app.engine().look(entry.id());
   if (!look) co_return std::unexpected(look.error());
   std::string owner = entry.owner;
   auto work = [look = std::move(*look), skills = entry.skills] { return link(look, skills); };

@@ -11,6 +11,7 @@
 #include "base/json_field.h"
 #include "base/random.h"
 #include "base/remove_tree.h"
+#include "server/owned_names.h"
 
 namespace belljar::server {
 namespace {
@@ -64,7 +65,6 @@ Status write_files(const std::string& folder, const SkillFiles& skill) {
 
 Status write_about(const std::string& folder, const Skill& skill) {
   json::object about = skill.to_json();
-  about["owner"] = skill.owner;
   about["shared"] = skill.shared;
   about["bytes"] = skill.bytes;
   about["versions"] = json::array(skill.versions.begin(), skill.versions.end());
@@ -107,6 +107,7 @@ json::object Skill::to_json() const {
   object["created_at"] = created_at;
   object["name"] = name;
   object["description"] = description;
+  object["owner"] = owner;
   object["latest_version"] = std::to_string(latest_version);
   return object;
 }
@@ -143,13 +144,20 @@ std::vector<const Skill*> SkillStore::all(const Principal& principal) const {
   return list;
 }
 
-const Skill* SkillStore::find(const std::string& id_or_name, const Principal& principal) const {
+const Skill* SkillStore::find_exactly(const std::string& called, const Principal& principal) const {
+  const std::string whole = whole_name_for(principal.name, called);
+  for (const Skill* skill : all(principal))
+    if (skill->id == called || whole_name(skill->name, skill->owner) == whole) return skill;
+  return nullptr;
+}
+
+const Skill* SkillStore::find(const std::string& called, const Principal& principal) const {
+  if (const Skill* mine = find_exactly(called, principal)) return mine;
   const Skill* found = nullptr;
-  for (const Skill* skill : all(principal)) {
-    if (skill->id == id_or_name) return skill;
-    // One's own goes before what others share under the same name.
-    if (skill->name == id_or_name && (found == nullptr || skill->owner == principal.name))
-      found = skill;
+  for (const auto& [id, skill] : skills_) {
+    if (!skill.shared || skill.name != called) continue;
+    if (found != nullptr) return nullptr;  // of two administrators: it must be said whose
+    found = &skill;
   }
   return found;
 }

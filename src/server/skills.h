@@ -39,8 +39,11 @@ class SkillStore {
   static Result<SkillStore> open(std::string folder);
 
   std::vector<const Skill*> all(const Principal& principal) const;
-  // By id or by name. nullptr: none that this principal may use.
-  const Skill* find(const std::string& id_or_name, const Principal& principal) const;
+  // By id or by name: its own, one of NAME@TOKEN, or else the one that is everybody's. nullptr:
+  // none that this principal may use.
+  const Skill* find(const std::string& called, const Principal& principal) const;
+  // The same without what is everybody's: nobody changes another's who does not say whose it is.
+  const Skill* find_exactly(const std::string& called, const Principal& principal) const;
   bool may_change(const Skill& skill, const Principal& principal) const;
   // The principal's own of that name; nullptr: none.
   const Skill* own(const std::string& name, const Principal& principal) const;

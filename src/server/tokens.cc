@@ -109,6 +109,9 @@ Result<Tokens> Tokens::parse(std::string_view text, std::string_view file) {
     // uid:N is what the kernel calls a peer.
     if (words[0].starts_with("uid:"))
       return fail(where + "a name does not begin with uid:", 0, "choose another name");
+    // NAME@TOKEN is a part of addresses.
+    if (words[0].find('/') != std::string::npos)
+      return fail(where + "a name has no /", 0, "choose another name");
     Result<std::set<Right>> rights = parse_rights(words[1]);
     if (!rights) return fail(where + rights.error().what, 0, rights.error().hint);
     for (const Entry& entry : tokens.entries_)

@@ -13,7 +13,7 @@ ToolCall tool_call(const SessionEntry& entry, const Principal& caller, std::stri
     call.agent = agent->is_string() ? std::string(agent->get_string()) : json::serialize(*agent);
     arguments.erase("agent");
   }
-  call.session = entry.id;
+  call.session = entry.id();
   call.tool = std::move(tool);
   call.arguments = std::move(arguments);
   call.principal = entry.owner;
@@ -24,11 +24,10 @@ ToolCall tool_call(const SessionEntry& entry, const Principal& caller, std::stri
 
 Async<ToolAnswer> call_tool(App& app, ToolCall call) {
   const std::string session = call.session;
-  const std::string owner = call.principal;
   const std::string tool = call.tool;
   json::object started;
   started["tool"] = tool;
-  app.tell("call_started", session, owner, started);
+  app.tell("call_started", session, started);
   const Clock::time_point began = Clock::now();
   ToolAnswer answer = co_await app.dispatcher().call(std::move(call));
   const auto time = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began);
@@ -38,7 +37,7 @@ Async<ToolAnswer> call_tool(App& app, ToolCall call) {
   app.metrics().count_call(is_tool ? tool : "unknown", status, time);
   json::object finished = started;
   finished["status"] = status;
-  app.tell("call_finished", session, owner, finished);
+  app.tell("call_finished", session, finished);
   co_return answer;
 }
 
@@ -56,7 +55,7 @@ std::optional<Fault> fault_of(const ToolAnswer& answer) {
   return std::nullopt;
 }
 
-json::object to_json(const ToolAnswer& answer) {
+json::object to_json(const ToolAnswer& answer, std::string_view viewer) {
   json::array images;
   for (const Image& image : answer.images)
     images.push_back({{"mime", image.mime}, {"base64", image.base64}});
@@ -70,7 +69,7 @@ json::object to_json(const ToolAnswer& answer) {
   object["structured"] = answer.structured;
   object["images"] = std::move(images);
   object["files"] = std::move(files);
-  object["session_id"] = answer.session;
+  object["session_id"] = called_by(viewer, answer.session);
   return object;
 }
 

@@ -17,6 +17,7 @@ Async<ToolAnswer> call_tool(App& app, ToolCall call);
 // Where the tool did not run. What it came to when it ran is no fault.
 std::optional<Fault> fault_of(const ToolAnswer& answer);
 
-boost::json::object to_json(const ToolAnswer& answer);
+// As `viewer` calls its session.
+boost::json::object to_json(const ToolAnswer& answer, std::string_view viewer);
 
 }  // namespace belljar::server

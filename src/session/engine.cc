@@ -16,7 +16,8 @@ constexpr std::size_t kMaxReaped = 10'000;  // remembered, so that their next ca
 
 }  // namespace
 
-Status check_id(const std::string& id) {
+Status check_id(const std::string& whole) {
+  const std::string_view id = std::string_view(whole).substr(0, whole.find('@'));
   auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '_' || c == '.' || c == ':';
@@ -27,6 +28,8 @@ Status check_id(const std::string& id) {
                 "up to 128 letters, digits and - _ . : and no dot at the beginning");
   return {};
 }
+
+std::string fresh_id() { return "s_" + random_hex(16); }
 
 // Looks from time to time for sessions that nobody uses. It outlives the engine by the
 // moment that the loop needs to wake it.
@@ -72,7 +75,7 @@ Result<std::unique_ptr<Engine>> Engine::make(Loop& loop, Policy policy, Caller c
   };
   common.removing.begin([has_ended] { remove_stale_scratch_folders(has_ended); },
                         "what others left");
-  (void)common.warm.find(shared_by_sessions(engine->policy_, common.settings));  // on its way
+  (void)common.warm.find(shared_by_sessions(engine->policy_, common.settings), {});  // on its way
   return engine;
 }
 
@@ -126,7 +129,7 @@ Result<std::shared_ptr<Session>> Engine::make_session(const std::string& id, Pol
 }
 
 Result<std::string> Engine::open(const std::string& id, std::optional<Policy> policy) {
-  std::string name = id.empty() ? "s_" + random_hex(16) : id;
+  std::string name = id.empty() ? fresh_id() : id;
   if (sessions_.contains(name)) return fail("there is a session " + name + " already");
   TRY(make_session(name, std::move(policy).value_or(policy_)));
   return name;
@@ -147,6 +150,11 @@ Result<Engine::Sessions::iterator> Engine::find(const std::string& id) {
 std::uint64_t Engine::number(const std::string& id) const {
   const auto found = sessions_.find(id);
   return found != sessions_.end() ? found->second->number : 0;
+}
+
+std::shared_ptr<void>* Engine::kept_of(const std::string& id) {
+  const auto found = sessions_.find(id);
+  return found != sessions_.end() ? &found->second->kept : nullptr;
 }
 
 std::optional<SessionInfo> Engine::info(const std::string& id) {

@@ -50,6 +50,8 @@ class Engine {
   std::vector<SessionInfo> list(const std::function<bool(const std::string& id)>& wanted = {});
   std::size_t count() const { return sessions_.size(); }
   bool has(const std::string& id) const { return sessions_.contains(id); }
+  // What somebody keeps of it; it goes when the session does. nullptr: there is none now.
+  std::shared_ptr<void>* kept_of(const std::string& id);
   // Which of all sessions that had this id it is; 0: there is none now.
   std::uint64_t number(const std::string& id) const;
   Aside& aside() { return common_->aside; }
@@ -80,7 +82,10 @@ class Engine {
   std::shared_ptr<Reaper> reaper_;
 };
 
-// Whether a session may be called so: an id is never a path.
+// Whether a session may be called so. What follows an @ says whose it is, where several have
+// sessions, and is not looked at.
 Status check_id(const std::string& id);
+// One that nobody guesses.
+std::string fresh_id();
 
 }  // namespace belljar::session

@@ -143,8 +143,7 @@ Status Program::write(std::string_view bytes) {
 Async<void> Program::send(std::shared_ptr<Program> self) {
   while (self->unread() > 0 && self->input_.is_open()) {
     const std::string_view bytes = std::string_view(self->outbox_).substr(self->sent_);
-    ssize_t n =
-        retry([&] { return ::write(self->input_.native_handle(), bytes.data(), bytes.size()); });
+    const ssize_t n = write_to_pipe(self->input_.native_handle(), bytes);
     if (n > 0) self->was_sent(static_cast<std::size_t>(n));
     if (n > 0) continue;
     if (errno != EAGAIN) break;  // it has hung up

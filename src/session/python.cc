@@ -1,6 +1,5 @@
 #include "session/python.h"
 
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -24,10 +23,10 @@ constexpr std::size_t kCutResult = 64 << 10;  // what is kept of a text where it
 constexpr std::size_t kMaxDisplayCount = 1000;
 // A cold start imports the standard library; a busy machine takes its time.
 constexpr milliseconds kStartTime{30'000};
-// From the end of its socket to its own; a process that dies takes that long.
+// From the end of its answers to its own; a process that dies takes that long.
 constexpr milliseconds kHangUpTime{200};
 
-// Reads the worker's source from its socket. It is started in / and only then goes to the
+// Reads the worker's source from its pipe. It is started in / and only then goes to the
 // workdir, where the guest may have put a json.py: Python 3.13 imports a module from the
 // current folder before the first line of this.
 constexpr const char* kBoot =
@@ -39,7 +38,7 @@ constexpr const char* kBoot =
     "def read(n):\n"
     "    data = b''\n"
     "    while len(data) < n:\n"
-    "        part = os.read(3, n - len(data))\n"
+    "        part = os.read(0, n - len(data))\n"
     "        if not part: os._exit(86)\n"
     "        data += part\n"
     "    return data\n"
@@ -60,14 +59,14 @@ Error not_started(const std::string& python, int err) {
   return error;
 }
 
-Result<std::shared_ptr<Process>> spawn(AsyncJar& jar, const std::string& python, int control_fd,
+Result<std::shared_ptr<Process>> spawn(AsyncJar& jar, const std::string& python, int answers_fd,
                                        const std::array<int, 3>& stdio_fds) {
   launcher::Command command;
   // -s: what a guest leaves in its home does not run before the worker has begun.
   command.arguments = {python, "-s", "-c", kBoot, jar.plan().layout.workdir};
   command.folder = "/";
   command.stdio_fds = stdio_fds;
-  command.control_fd = control_fd;
+  command.control_fd = answers_fd;
   return jar.spawn(std::move(command));
 }
 
@@ -80,12 +79,13 @@ Result<std::optional<Message>> read_message(const std::string& payload) {
 }  // namespace
 
 PythonWorker::PythonWorker(std::shared_ptr<AsyncJar> jar, std::shared_ptr<Process> process,
-                           std::unique_ptr<Capture> capture, Fd control, std::size_t max_output,
-                           Beside beside)
+                           std::unique_ptr<Capture> capture, Fd requests, Fd answers,
+                           std::size_t max_output, Beside beside)
     : jar_(std::move(jar)),
       process_(std::move(process)),
       capture_(std::move(capture)),
-      control_(jar_->loop(), control.release()),
+      requests_(jar_->loop(), requests.release()),
+      answers_(jar_->loop(), answers.release()),
       frames_(kMaxFrame),
       max_output_(max_output),
       beside_(std::move(beside)) {}
@@ -97,34 +97,33 @@ Async<Result<std::shared_ptr<PythonWorker>>> PythonWorker::start(std::shared_ptr
                                                                  Beside beside,
                                                                  std::shared_ptr<Warm> warm,
                                                                  Patience patience) {
-  using Started = Result<std::shared_ptr<PythonWorker>>;
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
-    co_return Started(fail("socketpair", errno, "raise the limit on open files (ulimit -n)"));
-  Fd ours(ends[0]), guests(ends[1]);
-  ::fcntl(ours.get(), F_SETFL, O_NONBLOCK);  // cannot fail on a socket of our own
+  Result<belljar::Pipe> requests = make_pipe();
+  if (!requests) co_return std::unexpected(requests.error());
+  Result<belljar::Pipe> answers = make_pipe();
+  if (!answers) co_return std::unexpected(answers.error());
+  for (int fd : {requests->write.get(), answers->read.get()})
+    ::fcntl(fd, F_SETFL, O_NONBLOCK);  // cannot fail on what we have just made
   std::array<Fd, 2> outputs;
   Result<std::unique_ptr<Capture>> capture =
       Capture::make(jar->loop(), settings.max_output, outputs);
   if (!capture) co_return std::unexpected(capture.error());
-  Result<Fd> null = open_path("/dev/null", O_RDONLY);
-  if (!null) co_return std::unexpected(null.error());
 
-  const std::array<int, 3> stdio = {null->get(), outputs[0].get(), outputs[1].get()};
+  const std::array<int, 3> stdio = {requests->read.get(), outputs[0].get(), outputs[1].get()};
   Result<std::shared_ptr<Process>> process = fail("there is no warm interpreter");
   if (warm != nullptr) {
-    process = co_await jar->fork(warm, guests.get(), stdio, patience);
+    process = co_await jar->fork(warm, answers->write.get(), stdio, patience);
     const bool is_over = !process && (patience.given_up() || !jar->alive());
     if (is_over) co_return std::unexpected(process.error());
   }
   const bool is_warm = process.has_value();
   const std::string why_cold = is_warm || warm == nullptr ? "" : process.error().message();
-  if (!is_warm) process = spawn(*jar, settings.python, guests.get(), stdio);
+  if (!is_warm) process = spawn(*jar, settings.python, answers->write.get(), stdio);
   if (!process) co_return std::unexpected(process.error());
-  std::shared_ptr<PythonWorker> worker(new PythonWorker(std::move(jar), *process,
-                                                        std::move(*capture), std::move(ours),
-                                                        settings.max_output, std::move(beside)));
-  guests.reset();
+  std::shared_ptr<PythonWorker> worker(
+      new PythonWorker(std::move(jar), *process, std::move(*capture), std::move(requests->write),
+                       std::move(answers->read), settings.max_output, std::move(beside)));
+  requests->read.reset();
+  answers->write.reset();
   worker->is_warm_ = is_warm;
   worker->why_cold_ = why_cold;
   if (!is_warm) worker->send(frame(worker_source()));
@@ -160,10 +159,10 @@ Async<void> PythonWorker::read(std::shared_ptr<PythonWorker> self) {
   constexpr std::size_t kChunk = 64 << 10;
   std::string chunk(kChunk, '\0');
   while (!self->broken_) {
-    const bool waited = co_await readable(self->control_);
+    const bool waited = co_await readable(self->answers_);
     if (!waited) break;
     ssize_t n =
-        retry([&] { return ::read(self->control_.native_handle(), chunk.data(), chunk.size()); });
+        retry([&] { return ::read(self->answers_.native_handle(), chunk.data(), chunk.size()); });
     if (n < 0 && errno == EAGAIN) continue;
     if (n <= 0) {
       co_await self->await_own_end();
@@ -174,7 +173,7 @@ Async<void> PythonWorker::read(std::shared_ptr<PythonWorker> self) {
   self->kill();
 }
 
-// It has closed its socket, by dying or otherwise; how it dies is worth knowing.
+// It has closed its end, by dying or otherwise; how it dies is worth knowing.
 Async<void> PythonWorker::await_own_end() {
   asio::steady_timer patience(jar_->loop(), kHangUpTime);
   co_await patience.async_wait(kAwait);
@@ -184,9 +183,7 @@ Async<void> PythonWorker::await_own_end() {
 Async<void> PythonWorker::write(std::shared_ptr<PythonWorker> self) {
   while (!self->outbox_.empty() && !self->broken_) {
     const std::string_view bytes = std::string_view(self->outbox_).substr(self->sent_);
-    ssize_t n = retry([&] {
-      return ::send(self->control_.native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    });
+    const ssize_t n = write_to_pipe(self->requests_.native_handle(), bytes);
     if (n > 0) self->sent_ += static_cast<std::size_t>(n);
     if (self->sent_ == self->outbox_.size()) {
       self->outbox_.clear();
@@ -194,7 +191,7 @@ Async<void> PythonWorker::write(std::shared_ptr<PythonWorker> self) {
     }
     if (n < 0 && errno != EAGAIN) break;  // it has hung up, which the reader sees
     if (n > 0) continue;
-    const bool waited = co_await writable(self->control_);
+    const bool waited = co_await writable(self->requests_);
     if (!waited) break;
   }
 }
@@ -275,14 +272,16 @@ void PythonWorker::kill() {
   broken_ = true;
   jar_->signal(*process_, SIGKILL);
   boost::system::error_code ignored;  // closing cannot fail in a way that matters
-  (void)control_.close(ignored);
+  (void)requests_.close(ignored);
+  (void)answers_.close(ignored);
   process_->changed.raise();
 }
 
 void PythonWorker::retire() {
   jar_->kill_only(*process_);
   boost::system::error_code ignored;  // closing cannot fail in a way that matters
-  (void)control_.close(ignored);
+  (void)requests_.close(ignored);
+  (void)answers_.close(ignored);
   broken_ = true;
 }
 

@@ -1,9 +1,11 @@
 // PythonWorker: one Python interpreter in a jar, which keeps its state from call to call.
 //
-// The program that it runs is worker.py, part of this binary. They speak frames over a
-// socket of their own; what the guest prints goes through other descriptors and cannot be
-// taken for an answer. The guest can still do as it likes with the interpreter, and so
-// with the answers: each is taken for what this guest says of itself, and nothing more.
+// The program that it runs is worker.py, part of this binary. They speak frames over two
+// pipes of their own; what the guest prints goes through others and cannot be taken for an
+// answer. Pipes and no socket: over a socket a guest can send descriptors, and to close one of
+// its own making can hold up the event loop as long as the guest likes. The guest can still do as
+// it likes with the interpreter, and so with the answers: each is taken for what this guest says of
+// itself, and nothing more.
 #pragma once
 
 #include <memory>
@@ -57,7 +59,8 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
   };
 
   PythonWorker(std::shared_ptr<AsyncJar> jar, std::shared_ptr<Process> process,
-               std::unique_ptr<Capture> capture, Fd control, std::size_t max_output, Beside beside);
+               std::unique_ptr<Capture> capture, Fd requests, Fd answers, std::size_t max_output,
+               Beside beside);
   static Async<void> read(std::shared_ptr<PythonWorker> self);
   static Async<void> write(std::shared_ptr<PythonWorker> self);
   Async<Status> get_ready(Patience patience);
@@ -74,7 +77,8 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
   std::shared_ptr<AsyncJar> jar_;
   std::shared_ptr<Process> process_;
   std::unique_ptr<Capture> capture_;
-  Stream control_;
+  Stream requests_;
+  Stream answers_;
   FrameReader frames_;
   std::size_t max_output_;
   Beside beside_;

@@ -176,7 +176,7 @@ Async<Status> Session::start_jar() {
   }
   python_.reset();
   shell_.reset();
-  warm_ = common_->warm.find(plain_policy_);
+  warm_ = common_->warm.find(plain_policy_, common_->owner_of(id_));
   if (warm_ != nullptr) {
     const Status joinable = co_await launch(warm_);
     if (joinable || ended_) co_return joinable;

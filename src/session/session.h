@@ -82,6 +82,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Clock::time_point last_used() const { return last_used_; }
   std::uint64_t number = 0;  // of all that its engine made
   std::uint64_t memory_kb() { return jar_ != nullptr ? jar_->memory_kb() : 0; }
+  // What who serves it keeps of it, for as long as it is there.
+  std::shared_ptr<void> kept;
   // Said in the answer of the next call.
   void note(std::string text) { notes_.push_back(std::move(text)); }
 

@@ -1,6 +1,5 @@
 #include "session/shell.h"
 
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <charconv>
@@ -41,6 +40,11 @@ std::string quoted(std::string_view text) {
       result += c;
   }
   return result + "'";
+}
+
+// `command`, and the backslash, since a guest may have functions and aliases of any name.
+std::string line_of(std::string_view command) {
+  return "\\command eval " + quoted(command) + " </dev/null 3>&-\n";
 }
 
 std::vector<std::string> arguments_for(const std::string& shell) {
@@ -136,14 +140,13 @@ Async<Result<std::shared_ptr<ShellWorker>>> ShellWorker::start(std::shared_ptr<A
                                                                const SessionSettings& settings,
                                                                Beside beside, std::string folder) {
   using Started = Result<std::shared_ptr<ShellWorker>>;
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-    co_return Started(fail("socketpair", errno, "raise the limit on open files (ulimit -n)"));
-  Fd ours(ends[0]), guests(ends[1]);
+  Result<belljar::Pipe> commands = make_pipe();
+  if (!commands) co_return std::unexpected(commands.error());
   Result<belljar::Pipe> answers = make_pipe();
   if (!answers) co_return std::unexpected(answers.error());
-  for (int fd : {ours.get(), answers->read.get()})
-    ::fcntl(fd, F_SETFL, O_NONBLOCK);  // cannot fail on what we have just made
+  // These cannot fail on what we have just made. O_DIRECT: each write is a packet, see kPacket.
+  ::fcntl(commands->write.get(), F_SETFL, O_NONBLOCK | O_DIRECT);
+  ::fcntl(answers->read.get(), F_SETFL, O_NONBLOCK);
   std::array<Fd, 2> outputs;
   Result<std::unique_ptr<Capture>> capture =
       Capture::make(jar->loop(), settings.max_output, outputs);
@@ -152,18 +155,18 @@ Async<Result<std::shared_ptr<ShellWorker>>> ShellWorker::start(std::shared_ptr<A
   launcher::Command command;
   command.arguments = arguments_for(settings.shell);
   command.folder = folder;
-  command.stdio_fds = {guests.get(), outputs[0].get(), outputs[1].get()};
+  command.stdio_fds = {commands->read.get(), outputs[0].get(), outputs[1].get()};
   command.control_fd = answers->write.get();
   Result<std::shared_ptr<Process>> process = jar->spawn(std::move(command));
   if (!process) co_return std::unexpected(process.error());
-  std::shared_ptr<ShellWorker> worker(new ShellWorker(std::move(jar), *process, std::move(*capture),
-                                                      std::move(ours), std::move(answers->read),
-                                                      std::move(folder), std::move(beside)));
+  std::shared_ptr<ShellWorker> worker(
+      new ShellWorker(std::move(jar), *process, std::move(*capture), std::move(commands->write),
+                      std::move(answers->read), std::move(folder), std::move(beside)));
   answers->write.reset();
-  guests.reset();
+  commands->read.reset();
   begin(worker->jar_->loop(), read(worker));
   worker->send(kSetUp);
-  worker->send_command(quoted(":"));
+  worker->send_command(line_of(":"));
   const Status spawned = co_await await_start(*worker->jar_, **process);
   if (!spawned) co_return std::unexpected(spawned.error());
   auto over = [&worker] { return worker->status_ || !worker->alive(); };
@@ -207,9 +210,7 @@ Async<void> ShellWorker::write(std::shared_ptr<ShellWorker> self) {
     std::string_view packet = std::string_view(self->outbox_).substr(self->sent_, kPacket);
     if (const std::size_t end = packet.find('\n'); end != packet.npos)
       packet = packet.substr(0, end + 1);
-    ssize_t n = retry([&] {
-      return ::send(self->commands_.native_handle(), packet.data(), packet.size(), MSG_NOSIGNAL);
-    });
+    const ssize_t n = write_to_pipe(self->commands_.native_handle(), packet);
     if (n > 0) self->sent_ += static_cast<std::size_t>(n);
     if (self->sent_ == self->outbox_.size()) {
       self->outbox_.clear();
@@ -233,11 +234,8 @@ void ShellWorker::send(std::string text) {
 }
 
 // Two lines, so that the second is read after an interrupt of the first.
-void ShellWorker::send_command(std::string quoted_command) {
-  // `command`, and the backslash, since a guest may have functions and aliases of any name.
-  send("\\command eval ");
-  send(std::move(quoted_command));
-  send(" </dev/null 3>&-\n");
+void ShellWorker::send_command(std::string line) {
+  send(std::move(line));
   ask_for_answer();
 }
 
@@ -297,9 +295,9 @@ Async<Stopped> ShellWorker::run_commands(const ShellCall& call, ShellResult& res
   for (const std::string& command : call.commands) {
     result.commands.push_back({.command = command, .exit_code = {}});
     if (stopped.why != Stop::none || !alive()) continue;
-    auto quote = [&command] { return quoted(command); };  // which is the caller's, who waits
-    std::string word = co_await beside_.run(command.size(), quote);
-    send_command(std::move(word));
+    auto write = [&command] { return line_of(command); };  // which is the caller's, who waits
+    std::string line = co_await beside_.run(command.size(), write);
+    send_command(std::move(line));
     Running running{.jar = *jar_,
                     .process = *process_,
                     .over = [this] { return status_.has_value() || broken_ || process_->ended(); },

@@ -2,7 +2,7 @@
 // and background jobs from call to call.
 //
 // It is an interactive shell without a terminal, since only such a one goes on with its
-// state after an interrupt. It reads its commands from a socket as a person would type
+// state after an interrupt. It reads its commands from a pipe as a person would type
 // them, each in an `eval` of its own whose input is /dev/null, and after each says its
 // exit code and folder on another descriptor. The guest can do that too, and so lie about
 // its own commands.
@@ -44,7 +44,7 @@ class ShellWorker : public std::enable_shared_from_this<ShellWorker> {
   static Async<void> read(std::shared_ptr<ShellWorker> self);
   static Async<void> write(std::shared_ptr<ShellWorker> self);
   void send(std::string text);
-  void send_command(std::string quoted_command);
+  void send_command(std::string line);
   void ask_for_answer();
   void ask_again();
   void take(std::string_view answer);

@@ -20,6 +20,7 @@
 #include "launcher/joiner_image.h"
 #include "launcher/program.h"
 #include "session/sources.h"
+#include "session/unwritten.h"
 
 namespace belljar::session {
 namespace {
@@ -72,6 +73,8 @@ Environment environment_of_interpreter(const Environment& sessions) {
   return environment;
 }
 
+}  // namespace
+
 // What the interpreter may see: what every session may read, and nothing of one session's own.
 // Its limits would be the forks' as well, which have their own.
 Policy policy_of_interpreter(const Policy& sessions) {
@@ -94,6 +97,8 @@ Policy policy_of_interpreter(const Policy& sessions) {
   policy.set_need(Promise::limits, Need::unasked);
   return policy;
 }
+
+namespace {
 
 template <class T>
 bool contains_all(const std::vector<T>& all, const std::vector<T>& some) {
@@ -156,8 +161,22 @@ std::string last_line(std::string text) {
   return text.substr(text.rfind('\n') + 1);
 }
 
-// Waits until the interpreter has said that it is ready, or why it is not.
-Status wait_until_ready(Jar& jar, int control_fd, int errors_fd) {
+// A list of texts.
+Result<std::vector<std::string>> folders_in(const std::string& text) {
+  boost::system::error_code bad;
+  const boost::json::value list = boost::json::parse(text, bad);
+  if (bad || !list.is_array()) return fail("read what the warm interpreter says", EPROTO);
+  std::vector<std::string> folders;
+  for (const boost::json::value& folder : list.get_array()) {
+    if (!folder.is_string()) return fail("read what the warm interpreter says", EPROTO);
+    folders.emplace_back(folder.get_string());
+  }
+  return folders;
+}
+
+// Waits until the interpreter has said that it is ready, or why it is not. Returns the folders that
+// it loads modules from.
+Result<std::vector<std::string>> wait_until_ready(Jar& jar, int control_fd, int errors_fd) {
   const auto end = steady_clock::now() + kReadyWithin;
   std::string said, errors;
   pollfd fds[3] = {{.fd = control_fd, .events = POLLIN, .revents = 0},
@@ -178,7 +197,7 @@ Status wait_until_ready(Jar& jar, int control_fd, int errors_fd) {
     }
     if (fds[0].revents == 0) continue;
     const bool more = read_some(control_fd, said);
-    if (said == "R") return {};
+    if (said.starts_with('R') && said.ends_with('\n')) return folders_in(said.substr(1));
     if (more) continue;
     if (said.starts_with('F')) return fail("the warm interpreter: " + said.substr(1));
     while (fds[1].fd >= 0 && read_some(errors_fd, errors)) continue;
@@ -281,7 +300,9 @@ Result<std::optional<Forked>> Joining::step() {
     else
       return fail("join the jar", EPROTO);
     // The last word before how it ended must not be that it was born.
-    if (joined_ && born_) return std::move(forked_);
+    if (!joined_ || !born_) continue;
+    refuse_descriptors(forked_.status_fd.get());  // only its wait status will come
+    return std::move(forked_);
   }
 }
 
@@ -314,11 +335,15 @@ Result<Warm> Warm::start(const Policy& policy, const Caller& caller, Host& host,
 Status Warm::revive() {
   Jar& own = home_->jar;
   if (own.has_ended()) return fail("the warm interpreter's jar has ended");
+  // Its forks are other sessions' workers, so nothing that a guest wrote may run in it.
+  Unwritten unwritten;
+  const std::string python = TRY(unwritten.interpreter(sources_.python, plan().environment));
   SocketPair control = TRY(make_sockets(SOCK_STREAM));
+  refuse_descriptors(control.ours.get());  // it is sent some, and sends none
   Pipe errors = TRY(make_pipe());
   Fd null = TRY(open_path("/dev/null", O_WRONLY));
   const std::uint32_t id =
-      TRY(own.spawn({.arguments = {sources_.python, "-c", kBoot},
+      TRY(own.spawn({.arguments = {python, "-s", "-c", kBoot},
                      .folder = "/",
                      .environment = {},
                      .stdio_fds = {control.theirs.get(), null.get(), errors.write.get()},
@@ -333,7 +358,11 @@ Status Warm::revive() {
   const int fds[] = {joiner.get()};
   if (sent && !send_with_fds(control.ours.get(), "l", fds))
     sent = fail("send to the interpreter", errno);
-  Status ready = wait_until_ready(own, control.ours.get(), errors.read.get());
+  const Result<std::vector<std::string>> folders =
+      wait_until_ready(own, control.ours.get(), errors.read.get());
+  Status ready = folders ? Status() : std::unexpected(folders.error());
+  for (std::size_t i = 0; ready && i < folders->size(); ++i)
+    ready = unwritten.check_tree((*folders)[i]);
   if (ready && sent) {
     control_ = std::move(control.ours);
     return {};

@@ -12,6 +12,9 @@
 // Forks share what is decided when a process starts: the places of libraries in memory and
 // the secret of Python's hashes. A guest that learns them knows them of the next session too.
 //
+// Only an interpreter that no guest can have written is started (unwritten.h): its forks are the
+// workers of all sessions.
+//
 // Where a jar cannot be joined there is an error, and the caller starts a worker the long way.
 // When the interpreter ends, by itself or with this object, its workers go on, and only how they
 // end is not told any more. If the init of its jar ends, so do all jars beneath; this object
@@ -27,6 +30,10 @@
 #include "launcher/start.h"
 
 namespace belljar::session {
+
+// How the interpreter for sessions with this policy is confined. Sessions for which this is the
+// same can share one.
+Policy policy_of_interpreter(const Policy& sessions);
 
 // A worker in its jar. Its process group, of which it is the leader, is `pid_inside`: signal it
 // by Jar::signal_group.
@@ -99,6 +106,8 @@ class Warm {
   bool alive() const;
   // Starts the interpreter again in the jar it has, so that the jars beneath stay.
   Status revive();
+  // It forks no more, and ends when its last worker has.
+  void retire() { control_.reset(); }
 
   // Its own jar.
   const Plan& plan() const { return home_->plan; }

@@ -109,6 +109,7 @@ class Joiner:
 class Server:
     def __init__(self, library_fd):
         self.workers = {}  # pidfd -> pid, status socket
+        self.serves = True
         self.ready = select.poll()
         self.ready.register(CONTROL, select.POLLIN)
         files = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -117,17 +118,20 @@ class Server:
 
     def serve(self):
         """Returns in workers alone."""
-        while True:
+        while self.serves or self.workers:
             for fd, _ in self.ready.poll():
                 if fd != CONTROL:
                     self.reap(fd)
                 elif self.fork():
                     return
+        os._exit(0)
 
     def fork(self):
         data, fds = receive(CONTROL, CALL.size, 2)
-        if not data:
-            os._exit(0)
+        if not data:  # nobody wants forks any more, but how workers end has still to be told
+            self.ready.unregister(CONTROL)
+            self.serves = False
+            return False
         status_fd, init_fd = fds
         pid = self.joiner.fork(*CALL.unpack(data), status_fd, init_fd)
         if pid == 0:
@@ -193,7 +197,10 @@ def renew_randomness():
 def add_user_packages():
     """The home is another one than at the start: as site does it, before the system's packages."""
     base = os.environ.get("PYTHONUSERBASE") or os.path.expanduser("~/.local")
-    if not site.ENABLE_USER_SITE or not os.path.isdir(base):
+    if os.environ.get("PYTHONNOUSERSITE"):
+        return
+    site.ENABLE_USER_SITE = True  # which -s had switched off, for the start
+    if not os.path.isdir(base):
         return
     site.USER_BASE = site.USER_SITE = None
     folder = site.getusersitepackages()
@@ -221,6 +228,14 @@ def start_anew(variables):
 
 def text_part():
     return part(CONTROL, SIZE.unpack(part(CONTROL, SIZE.size))[0])
+
+
+def folders():
+    """Where modules are loaded from, and could be in a fork."""
+    found = [*sys.path, *([sys.pycache_prefix] if sys.pycache_prefix else [])]
+    for module in list(sys.modules.values()):
+        found += [path for path in getattr(module, "__path__", ()) if isinstance(path, str)]
+    return sorted(set(found))
 
 
 def prepare(worker):
@@ -257,7 +272,7 @@ def run():
     for fd in (1, 2):
         os.dup2(null, fd)
     os.close(null)
-    os.write(CONTROL, b"R")
+    os.write(CONTROL, b"R" + json.dumps(folders()).encode() + b"\n")
     server.serve()
     start_anew(server.joiner.variables())
     worker["after_fork"]()

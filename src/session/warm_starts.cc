@@ -3,17 +3,21 @@
 #include <algorithm>
 
 #include "session/sources.h"
+#include "session/unwritten.h"
 
 namespace belljar::session {
 namespace {
 
 // Each is an interpreter with everything imported.
 constexpr std::size_t kMost = 4;
+// Of one owner, so that there is always room for another's.
+constexpr std::size_t kMostOfOne = 2;
 
 }  // namespace
 
 struct WarmStarts::One {
-  Policy policy;
+  Policy policy;      // of the interpreter
+  std::string owner;  // whose session needed it first; empty once others use it too
   std::shared_ptr<Warm> warm;
   bool starting = false;
   std::string why_not;
@@ -25,16 +29,46 @@ WarmStarts::WarmStarts(Loop& loop, Aside& aside, const Caller& caller, const Hos
 
 WarmStarts::~WarmStarts() = default;
 
-std::shared_ptr<Warm> WarmStarts::find(const Policy& policy) {
-  if (settings_.preload.empty()) return nullptr;
-  auto found = std::ranges::find(all_, policy, [](const auto& one) { return one->policy; });
+WarmStarts::All::const_iterator WarmStarts::find_one(const Policy& policy) const {
+  return std::ranges::find(all_, policy_of_interpreter(policy),
+                           [](const auto& one) { return one->policy; });
+}
+
+std::size_t WarmStarts::count_of(const std::string& owner) const {
+  return static_cast<std::size_t>(
+      std::ranges::count(all_, owner, [](const auto& one) { return one->owner; }));
+}
+
+// False: those that could go are still starting.
+bool WarmStarts::make_room(const std::string& owner) {
+  const bool has_its_share = !owner.empty() && count_of(owner) >= kMostOfOne;
+  if (all_.size() < kMost && !has_its_share) return true;
+  auto victim = all_.end();
+  for (auto at = all_.begin(); at != all_.end(); ++at) {
+    if ((*at)->starting || (has_its_share && (*at)->owner != owner)) continue;
+    const bool worse = victim == all_.end() || count_of((*at)->owner) > count_of((*victim)->owner);
+    if (worse) victim = at;
+  }
+  if (victim == all_.end()) return false;
+  if ((*victim)->warm != nullptr) (*victim)->warm->retire();
+  all_.erase(victim);
+  return true;
+}
+
+std::shared_ptr<Warm> WarmStarts::find(const Policy& policy, const std::string& owner) {
+  if (settings_.preload.empty() || may_write_programs(policy.files)) return nullptr;
+  const auto found = find_one(policy);
   if (found == all_.end()) {
-    if (all_.size() == kMost) return nullptr;
-    all_.push_back(std::make_shared<One>(One{.policy = policy, .warm = {}, .why_not = {}}));
+    if (!make_room(owner)) return nullptr;
+    all_.push_back(std::make_shared<One>(
+        One{.policy = policy_of_interpreter(policy), .owner = owner, .warm = {}, .why_not = {}}));
     begin_start(all_.back());
     return nullptr;
   }
-  const std::shared_ptr<One>& one = *found;
+  const std::shared_ptr<One> one = *found;
+  std::rotate(all_.begin() + (found - all_.begin()), all_.begin() + (found - all_.begin()) + 1,
+              all_.end());
+  if (one->owner != owner) one->owner.clear();
   if (one->starting || one->warm == nullptr) return nullptr;
   if (one->warm->alive()) return one->warm;
   begin_start(one);
@@ -42,7 +76,7 @@ std::shared_ptr<Warm> WarmStarts::find(const Policy& policy) {
 }
 
 std::string WarmStarts::why_not(const Policy& policy) const {
-  auto found = std::ranges::find(all_, policy, [](const auto& one) { return one->policy; });
+  const auto found = find_one(policy);
   return found == all_.end() ? "" : (*found)->why_not;
 }
 

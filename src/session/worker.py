@@ -1,8 +1,8 @@
-"""The Python worker of a session: runs a guest's code call by call and answers over a socket.
+"""The Python worker of a session: runs a guest's code call by call and answers over a pipe.
 
-The engine starts it with 0 = /dev/null, 1 and 2 = pipes and a control socket, executes this text (it has no
-file) and calls main(). A frame on the socket is a 4-byte little-endian length and JSON. The first request, setup,
-carries the text of worker_display.py, which is executed in this namespace too. The guest's module is `__main__`,
+The engine starts it with a pipe of requests as 0, pipes as 1 and 2 and one for answers as 3, executes this text (it
+has no file) and calls main(). The guest finds /dev/null as 0. A frame is a 4-byte little-endian length and JSON. The
+first request, setup, carries the text of worker_display.py, which is executed in this namespace too. The guest's module is `__main__`,
 which outlives calls; so do imports, open files, threads, signal handlers and the event loop. Tracers do not.
 
 This is no boundary: guest and worker are one process, and the engine trusts nothing that comes from here. What
@@ -13,7 +13,7 @@ costs an answer or the worker.
   - Guest code, also a `__repr__`, is entered only through `Worker.guest`. Only in there does SIGINT raise.
   - Streams, descriptors 0 to 2, tracers, signal handlers and a low recursion limit are put right after each call.
   - An exception or a value is shown by its own code, which may raise, loop or lie: texts are checked and cut.
-What cannot be helped ends the process with LOST, and the engine starts another: a control socket that is gone,
+What cannot be helped ends the process with LOST, and the engine starts another: a control pipe that is gone,
 an exception thrown into the middle of a frame. Not defended: os._exit and crashes; a guest that looks for the
 worker through frames or gc; an audit hook, which nobody can remove, so what it refuses stays refused.
 
@@ -30,7 +30,8 @@ from _signal import NSIG, SIGINT, getsignal, raise_signal, signal
 from _thread import allocate_lock, get_ident
 from fcntl import F_DUPFD_CLOEXEC, fcntl
 from io import TextIOBase
-from os import _exit, close, dup2, environ, getpid, readv, register_at_fork, set_blocking, sysconf, write
+from os import O_CLOEXEC, O_RDONLY, _exit, close, dup2, environ, getpid, open as open_file
+from os import readv, register_at_fork, set_blocking, sysconf, write
 from select import POLLIN, POLLOUT, poll
 from sys import getrecursionlimit, setprofile, setrecursionlimit, settrace
 from types import TracebackType
@@ -199,14 +200,18 @@ def text_stream(fd, name):
 
 
 class Worker:
-    def __init__(self, control_fd):
+    def __init__(self, answers_fd):
         self.pid, self.thread, self.lock = getpid(), get_ident(), allocate_lock()
         first = max(min(sysconf("SC_OPEN_MAX"), DESCRIPTORS_BELOW) - 8, 3)
-        self.control = fcntl(control_fd, F_DUPFD_CLOEXEC, first)
-        close(control_fd)
+        self.requests = fcntl(0, F_DUPFD_CLOEXEC, first)
+        self.answers = fcntl(answers_fd, F_DUPFD_CLOEXEC, first)
+        close(answers_fd)
+        null = open_file("/dev/null", O_RDONLY | O_CLOEXEC)
+        dup2(null, 0)
+        close(null)
         self.standard = [fcntl(fd, F_DUPFD_CLOEXEC, first) for fd in (0, 1, 2)]
         self.incoming = poll()
-        self.incoming.register(self.control, POLLIN)
+        self.incoming.register(self.requests, POLLIN)
 
         self.dpi, self.max_repr, self.max_frame, self.max_images, self.max_video_frames = 150, 65536, 32 << 20, 32, 64
         self.call_id, self.flags, self.sources, self.source_size = 0, PyCF_ALLOW_TOP_LEVEL_AWAIT, {}, 0
@@ -239,7 +244,7 @@ class Worker:
         view = memoryview(buffer)
         while view:
             try:
-                got = readv(self.control, [view])
+                got = readv(self.requests, [view])
             except BlockingIOError:
                 self.incoming.poll()
                 continue
@@ -271,10 +276,10 @@ class Worker:
             try:
                 while view:
                     try:
-                        view = view[write(self.control, view) :]
+                        view = view[write(self.answers, view) :]
                     except BlockingIOError:
                         room = poll()
-                        room.register(self.control, POLLOUT)
+                        room.register(self.answers, POLLOUT)
                         room.poll()
             except BaseException:  # part of a frame may have gone
                 _exit(LOST)
@@ -610,7 +615,8 @@ class Worker:
         sys.argv[:] = [""]
         signal(SIGINT, self.handler)
         # A forked child must not keep the engine from seeing that the worker has died.
-        register_at_fork(after_in_child=lambda: close(self.control))
+        register_at_fork(after_in_child=lambda: close(self.answers))
+        register_at_fork(after_in_child=lambda: close(self.requests))
 
     def set_up(self, request):
         for name in ("dpi", "max_repr", "max_frame", "max_images", "max_video_frames"):
@@ -692,6 +698,6 @@ def after_fork():
             MODULES[name].seed()
 
 
-def main(control_fd):
-    """Serves until the engine closes the socket; the interpreter then ends as it does, closing files."""
-    Worker(control_fd).serve()
+def main(answers_fd):
+    """Serves until the engine closes its pipe; the interpreter then ends as it does, closing files."""
+    Worker(answers_fd).serve()

@@ -15,6 +15,7 @@ import termios
 import time
 
 import jar as jars
+import poor
 import pytest
 from arena import attack, findings
 
@@ -113,26 +114,8 @@ def test_survives_a_supervisor_killed_while_it_starts(attacker):
     assert not jars.processes_with(mark)
 
 
-# No further user namespace can be made here: a private one, in which that is so, and in it
-# another with the caller's own uid again.
-POOR_HOST = """
-echo 1 > /proc/sys/user/max_user_namespaces || exit 99
-uid=$1 gid=$2; shift 2
-exec unshare --user --map-user="$uid" --map-group="$gid" -- "$@"
-"""
-
-
-class PoorJar(jars.Jar):
-    def brought(self, argv):
-        uid, gid = str(self.identity.uid), str(self.identity.gid)
-        poor = ["/usr/bin/unshare", "--user", "--map-root-user", "/bin/sh", "-c", POOR_HOST, "sh", uid, gid]
-        can_be_made = subprocess.run(self.identity.command([*poor, "/bin/true"])).returncode == 0
-        assert can_be_made or jars.ACCEPTS  # a poor host is taken as it is
-        return [*poor, *argv] if can_be_made else argv
-
-
 # For want of what the other promises need; "processes" is the one that is tried.
-POOR = ["--network=none", "--timeout=2", "--accept-degraded=limits", "--accept-degraded=exceptions"]
+POOR = ["--network=none", "--timeout=2", *(f"--accept-degraded={loss}" for loss in ("limits", "exceptions"))]
 
 
 @pytest.mark.parametrize("identity", ["user"], indirect=True)
@@ -146,7 +129,7 @@ def test_kills_init_to_survive_without_a_pid_namespace(identity, scene, setting,
         runner = jars.Outside(scene)
         runner.prefix = ("/usr/bin/timeout", "--foreground", "2")
     else:
-        runner = PoorJar(scene, setting)
+        runner = poor.PoorJar(scene, setting)
     run = runner.run([program, mark], policy=POOR)
     # On a poorer host still, where that is accepted: who may kill its init ends with it.
     assert run.exit == jars.TIMED_OUT or (jars.ACCEPTS and run.exit == 128 + signal.SIGKILL), run

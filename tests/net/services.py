@@ -6,6 +6,8 @@
     22    ssh, with a git repository
     80    HTTP; 443 HTTPS: greetings, git, a package registry each for pip and npm
     2100  speaks first, then echoes lines
+    4430  HTTPS that asks every client for a second hello
+    4431  HTTPS with TLS 1.2, whose clients may start over
     6379  Redis
     7000  counts connections and resets them; counts datagrams
     7001  resets after the first byte
@@ -42,6 +44,8 @@ import names
 from network import Network, bound
 
 ECHO, DIGEST, SOURCE, HTTP, HTTPS, BANNER, REDIS, COUNT, RESET = 7, 9, 19, 80, 443, 2100, 6379, 7000, 7001
+HTTPS_RETRY, HTTPS_OLD = 4430, 4431
+MAY_START_OVER = 0x100  # SSL_OP_ALLOW_CLIENT_RENEGOTIATION, which Python has no name for
 PATTERN = bytes(range(251)) * 4177  # about a mebibyte that no power of two repeats
 NO_HOST = ("127.0.0.1", "::1", "0.0.0.0", "::", *names.HERE, names.CLOSED, names.UNREACHABLE, names.BLACK_HOLE)
 
@@ -54,7 +58,7 @@ class Call:
     address: str
     port: int
     data: bytes = b""  # its first bytes
-    server_name: str | None = None  # as TLS had it
+    server_names: list[str | None] = dataclasses.field(default_factory=list)  # one of each TLS hello
     requests: list[tuple[str, list[str]]] = dataclasses.field(default_factory=list)  # line, hosts
 
 
@@ -75,7 +79,8 @@ class Services:
 
         plain = [host for host in self.hosts if host not in (names.HTTP2, names.HTTP2_OTHER)]
         self._serve("http", HTTP, self._http)
-        self._serve("https", HTTPS, self._https, plain)
+        for port in (HTTPS, HTTPS_RETRY, HTTPS_OLD):
+            self._serve("https", port, self._https, plain)
         self._serve("echo", ECHO, echo)
         self._serve("digest", DIGEST, digest)
         self._serve("source", SOURCE, source)
@@ -163,9 +168,14 @@ class Services:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.certificates.chain, self.certificates.key)
         context.set_alpn_protocols(["http/1.1"])
+        if call.port == HTTPS_RETRY:  # a group of which no client sends a key at first
+            context.set_ecdh_curve("secp521r1")
+        if call.port == HTTPS_OLD:
+            context.maximum_version = ssl.TLSVersion.TLSv1_2
+            context.options |= MAY_START_OVER
 
         def named(_, name, __):
-            call.server_name = name
+            call.server_names.append(name)
 
         context.sni_callback = named
         with context.wrap_socket(connection, server_side=True) as secure:
@@ -182,8 +192,8 @@ class Services:
                 "/usr/sbin/nghttpd", f"--address={host}", f"--htdocs={files}", str(HTTPS),
                 os.fspath(self.certificates.key), os.fspath(self.certificates.chain),
             ])  # fmt: skip
-        self._wait(names.HTTP2, HTTPS)
-        self._wait(names.HTTP2_OTHER, HTTPS)
+        self.wait(names.HTTP2, HTTPS)
+        self.wait(names.HTTP2_OTHER, HTTPS)
 
     def _start_redis(self) -> None:
         # The server is the same program as this one, in a package that starts no service.
@@ -191,7 +201,7 @@ class Services:
             "/bin/bash", "-c", 'exec -a redis-server /usr/bin/redis-check-rdb "$@"', "bash",
             "--port", str(REDIS), "--save", "", "--protected-mode", "no", "--bind", *names.ALPHA, *names.BETA,
         ])  # fmt: skip
-        self._wait(names.ALPHA[0], REDIS)
+        self.wait(names.ALPHA[0], REDIS)
 
     def _start_ssh(self, account: jars.Identity) -> None:
         for name in ("host_key", "ssh_key"):
@@ -217,9 +227,9 @@ class Services:
             str(account.uid), home, os.fspath(self.folder / "ssh_key.pub"),
             "/usr/sbin/dropbear", "-F", "-E", "-s", "-j", "-k", "-r", os.fspath(host_key), "-P", "", *ports,
         ])  # fmt: skip
-        self._wait(names.ALPHA[0], 22)
+        self.wait(names.ALPHA[0], 22)
 
-    def _wait(self, address: str, port: int) -> None:
+    def wait(self, address: str, port: int) -> None:
         end = time.monotonic() + 10
         while True:
             try:
@@ -287,9 +297,16 @@ class WebHandler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.call.requests.append((self.requestline, self.headers.get_all("Host") or []))
+        path = urllib.parse.urlsplit(self.path)
+        if path.path == "/deaf":  # as some servers are: the body is the next request
+            self._answer(200, "text/plain", b"no body read\n")
+            return
+        if path.path == "/status/101":  # as some applications answer, without another protocol
+            self.send_response(101)
+            self.end_headers()
+            return
         length = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(length) if length else self._chunks()
-        path = urllib.parse.urlsplit(self.path)
         if path.path.startswith("/git/"):
             self._git(path, body)
             return
@@ -305,7 +322,7 @@ class WebHandler(http.server.BaseHTTPRequestHandler):
         else:
             self._answer(200, *found)
 
-    do_POST = do_HEAD = do_PUT = do_GET  # noqa: N815
+    do_POST = do_HEAD = do_PUT = do_DELETE = do_GET  # noqa: N815
 
     def _answer(self, status: int, kind: str, body: bytes, extra=()) -> None:
         self.send_response(status)

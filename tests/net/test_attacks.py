@@ -23,7 +23,7 @@ import names
 import pytest
 from arena import attack, findings
 from names import ALPHA, BETA, HERE, METADATA, PRIVATE, SHARED
-from services import BANNER, COUNT, ECHO, HTTP, HTTPS
+from services import BANNER, COUNT, ECHO, HTTP, HTTPS, HTTPS_OLD
 from wired import allow, decisions
 
 GUESTS = pathlib.Path(__file__).parent / "guests"
@@ -229,6 +229,14 @@ REQUESTS = {
     "after_chunks": [
         f"POST /echo HTTP/1.1\r\nHost: {GOOD}\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n" + get(BAD)
     ],
+    "inside_a_body_of_get": [f"GET /deaf HTTP/1.1\r\nHost: {GOOD}\r\nContent-Length: {len(HIDDEN)}\r\n\r\n{HIDDEN}"],
+    "inside_a_body_of_post": [f"POST /deaf HTTP/1.1\r\nHost: {GOOD}\r\nContent-Length: {len(HIDDEN)}\r\n\r\n{HIDDEN}"],
+    "inside_a_body_of_delete": [
+        f"DELETE /deaf HTTP/1.1\r\nHost: {GOOD}\r\nContent-Length: {len(HIDDEN)}\r\n\r\n{HIDDEN}"
+    ],
+    "after_an_upgrade_that_is_none": [
+        get(GOOD, "Connection: Upgrade\r\nUpgrade: websocket\r\n").replace(" / ", " /status/101 "), get(BAD)
+    ],
     "two_hosts": [f"GET / HTTP/1.1\r\nHost: {GOOD}\r\nHost: {BAD}\r\n\r\n"],
     "two_hosts_other_order": [f"GET / HTTP/1.1\r\nHost: {BAD}\r\nHost: {GOOD}\r\n\r\n"],
     "absolute": [f"GET http://{BAD}/ HTTP/1.1\r\nHost: {GOOD}\r\n\r\n"],
@@ -255,6 +263,14 @@ def test_asks_for_another_host_over_http(attacker, form):
     calls = spoken(attacker, HTTP, REQUESTS[form])
     asked = [(line, host) for call in calls for line, hosts in call.requests for host in [line, *hosts] if BAD in host]
     attacker.verdict(asked=bool(asked))
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "POST"])
+@pytest.mark.parametrize("body", ['{"query": "GET / HTTP/1.1"}', "hello world", "-- GET / HTTP/1.1"])
+def test_a_request_with_a_body_passes(wired, method, body):
+    """Elasticsearch's clients, among others, send a body with GET."""
+    command = ["/usr/bin/curl", "-sS", "-X", method, "--data-binary", body, "http://alpha.example/echo"]
+    assert wired.ok([*command, "--next", *command[1:]], "alpha.example") == body * 2
 
 
 @attack(32, "network", profiles=ONE)
@@ -289,6 +305,99 @@ def test_hides_the_host_in_a_hello(attacker, form):
     attacker.verdict(arrived=any(call.data for call in calls))
 
 
+SERVER_NAME, EARLY_DATA, KEY_SHARE = 0, 42, 51
+CHANGE_CIPHER = b"\x14\3\3\0\1\1"
+EARLY = b"\x17\3\3\0\x40" + bytes(64)
+
+
+def with_extensions(record: bytes, **changes) -> bytes:
+    """A hello with a server name, or without keys, so that the server asks for another one."""
+    before, extensions = hello_parts(record)
+    changed = dict(extensions)
+    if "name" in changes:
+        entry = b"\0" + len(changes["name"]).to_bytes(2, "big") + changes["name"].encode()
+        changed[SERVER_NAME] = len(entry).to_bytes(2, "big") + entry
+    if changes.get("no_keys"):
+        changed[KEY_SHARE] = b"\0\0"
+    if changes.get("early_data"):
+        changed[EARLY_DATA] = b""
+    return hello_record(before, list(changed.items()))
+
+
+SECOND_HELLOS = {
+    "plain": lambda first, second: [first, second],
+    "after_a_change": lambda first, second: [first, CHANGE_CIPHER + second],
+    "in_pieces": lambda first, second: [in_records(first, 30), in_records(second, 30)],
+    "not_asked_for": lambda first, second: [first + second],
+    "after_early_data": lambda first, second: [with_extensions(first, early_data=True) + EARLY, second],
+}
+
+
+@attack(32, "network", profiles=PROFILES)
+@pytest.mark.parametrize("form", SECOND_HELLOS)
+def test_asks_for_another_host_in_a_second_hello(attacker, form):
+    """A server that misses a key asks for another hello, and serves the site that this one names."""
+    whole = hello(GOOD)
+    send = SECOND_HELLOS[form](with_extensions(whole, no_keys=True), with_extensions(whole, name=BAD))
+    calls = spoken(attacker, HTTPS, [text.decode("latin-1") for text in send])
+    attacker.verdict(asked=any(BAD in call.server_names for call in calls))
+
+
+@pytest.mark.parametrize("form", sorted(SECOND_HELLOS.keys() - {"not_asked_for"}))
+def test_a_second_hello_for_the_same_host_passes(wired, form):
+    whole = hello(GOOD)
+    send = SECOND_HELLOS[form](with_extensions(whole, no_keys=True), whole)
+    wired.scene.file("talk.py", (GUESTS / "talk.py").read_bytes())
+    told = {"name": GOOD, "address": SHARED[0], "port": HTTPS, "send": [text.decode("latin-1") for text in send]}
+    mark = wired.services.mark()
+    wired.ok(["/usr/bin/python3", "-I", "talk.py", json.dumps(told)], GOOD)
+    assert [call.server_names for call in wired.services.since(mark, *SHARED)] == [[GOOD, GOOD]]
+
+
+STARTS_OVER = """
+import os, selectors, socket, subprocess, sys, time
+name, address, port = sys.argv[1:]
+print(socket.getaddrinfo(name, port))
+client = subprocess.Popen(
+    ["openssl", "s_client", "-tls1_2", "-servername", name, "-connect", f"{address}:{port}"],
+    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+said = b""
+def wait_for(what):
+    global said
+    waiting = selectors.DefaultSelector()
+    waiting.register(client.stdout, selectors.EVENT_READ)
+    end = time.monotonic() + 3
+    while what not in said and waiting.select(end - time.monotonic()):
+        part = os.read(client.stdout.fileno(), 65536)
+        said += part
+        if not part:
+            break
+wait_for(b"Verify return code")
+client.stdin.write(b"R\\n")
+client.stdin.flush()
+wait_for(b"RENEGOTIATING")
+try:
+    client.stdin.write(f"GET / HTTP/1.1\\r\\nHost: {name}\\r\\nConnection: close\\r\\n\\r\\n".encode())
+    client.stdin.flush()
+except OSError:
+    pass
+wait_for(b"hello from")
+client.kill()
+print(said[-500:])
+print("done")
+"""
+
+
+@attack(32, "network", profiles=ONE)
+def test_starts_over_inside_tls(attacker, need):
+    """A second handshake of TLS 1.2 is encrypted, and may name any site."""
+    need("openssl")
+    attacker.python(STARTS_OVER, GOOD, SHARED[0], HTTPS_OLD, policy=allow(f"{GOOD}:{HTTPS_OLD}"))
+    calls = attacker.seen(*SHARED)
+    assert any(call.server_names for call in calls), "the first handshake does not work"
+    attacker.verdict(again=any(len(call.server_names) > 1 for call in calls))
+
+
 def test_tls_with_the_allowed_name_passes(wired):
     """The control of the controls: whole, and a hello in pieces."""
     for send, sni in (([get(GOOD)], {"sni": GOOD}), ([in_records(hello(GOOD), 20).decode("latin-1")], {})):
@@ -296,7 +405,7 @@ def test_tls_with_the_allowed_name_passes(wired):
         told = {"name": GOOD, "address": SHARED[0], "port": HTTPS, "send": send, **sni}
         mark = wired.services.mark()
         wired.ok(["/usr/bin/python3", "-I", "talk.py", json.dumps(told)], GOOD)
-        assert [call.server_name for call in wired.services.since(mark, *SHARED)] == [GOOD]
+        assert [call.server_names for call in wired.services.since(mark, *SHARED)] == [[GOOD]]
 
 
 def hello(name: str) -> bytes:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import resource
 import socket
 import threading
 import time
@@ -713,3 +714,97 @@ def test_explain_says_the_rules_in_words(wired):
     assert run.exit == 0, run
     for words in ("alpha.example", "80", "443", "10.1.0.0/16", "5432", "localhost", "8080"):
         assert words in run.stdout, run
+
+
+LINGERS = """
+import os, socket, struct, sys, threading, time
+black_hole, alpha, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
+
+def lingering(seconds):
+    \"\"\"A socket whose last close waits for so long: nobody reads what it has sent.\"\"\"
+    server = socket.create_server(("127.0.0.1", 0))
+    line = socket.create_connection(server.getsockname())
+    kept.append((server, server.accept()[0]))
+    line.setblocking(False)
+    try:
+        while line.send(bytes(1 << 20)):
+            pass
+    except BlockingIOError:
+        pass
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, seconds))
+    return line
+
+kept = []
+line = lingering(1)
+began = time.monotonic()
+line.close()
+print("closes after", round(time.monotonic() - began, 1))
+
+# While the broker looks at it, through a copy, its maker closes it.
+began = time.monotonic()
+for _ in range(2):
+    line = lingering(8)
+    asks = threading.Thread(target=line.connect_ex, args=((black_hole, port),))
+    asks.start()
+    time.sleep(0.005)
+    os.close(line.detach())
+    asks.join()
+with socket.create_connection((alpha, port), timeout=30) as line:
+    line.sendall(b"knock")
+    print("answered", line.recv(10), "after", round(time.monotonic() - began, 1), flush=True)
+os._exit(0)
+"""
+
+
+def test_a_socket_that_lingers_does_not_stop_the_broker(wired):
+    """Whoever closes it last waits for its data, and that may be the broker."""
+    command = wired.python(LINGERS, names.BLACK_HOLE, names.ALPHA[0], ECHO)
+    run = wired.run(command, names.BLACK_HOLE, names.ALPHA[0])
+    assert run.exit == 0
+    closed, answered = (float(line.split()[-1]) for line in run.stdout.splitlines())
+    assert closed >= 1, "the socket does not linger"
+    assert answered < 4, "the broker waited"
+    assert run.seconds < 8, "the end waited"
+
+
+HOLDS = """
+import errno, os, resource, socket, sys
+address, port, many = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+resource.setrlimit(resource.RLIMIT_NOFILE, (many + 50, many + 50))
+lines, errors = [], set()
+for _ in range(many):
+    line = socket.socket()
+    error = line.connect_ex((address, port))
+    if error:
+        errors.add(errno.errorcode[error])
+    else:
+        lines.append(line)
+for line in lines:
+    line.sendall(b"knock")
+answered = sum(line.recv(10) == b"knock" for line in lines)
+print(len(lines), answered, *errors, flush=True)
+for line in lines[:10]:
+    line.shutdown(socket.SHUT_WR)
+    line.recv(1)  # the end of the other side: by then both are
+    line.close()
+line = socket.create_connection((address, port))
+line.sendall(b"again")
+print(line.recv(10).decode(), flush=True)
+"""
+DESCRIPTORS = 1024
+
+
+def test_a_jar_takes_a_share_of_the_descriptors(wired):
+    """Those that are left are the server's, and other jars'. What has ended makes room."""
+    command = wired.python(HOLDS, ALPHA[0], ECHO, 600)
+
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
+
+    run = wired.run(command, ALPHA[0], policy=["--max-open-fds=900"], preexec_fn=few)
+    assert run.exit == 0
+    held, answered, *errors, again = run.stdout.split()
+    assert 50 <= int(held) < DESCRIPTORS / 4 and held == answered
+    assert errors == ["ENOBUFS"]
+    assert again == "again"
+    assert any("too many connections" in event["why"] for event in events(run) if not event["allowed"])

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import names
 import pytest
+from services import HTTPS_OLD, HTTPS_RETRY
 from wired import Wired, assert_explained, decisions
 
 CLIENTS = pathlib.Path(__file__).parent / "clients"
@@ -179,6 +180,50 @@ def test_is_told_at_once_of_another_host(wired, client):
 def test_reaches_a_host_with_one_family_only(wired, by_url, host):
     run = wired.run(by_url.command(wired, host), host, env=by_url.env(wired))
     assert run.exit == 0 and f"hello from {host} at {names.ADDRESSES[host][0]}" in run.stdout
+
+
+@pytest.mark.parametrize("port", [HTTPS_RETRY, HTTPS_OLD], ids=["second-hello", "tls-1.2"])
+@pytest.mark.parametrize("name", ["curl", "node", "urllib", "go", "java"])
+def test_tls_of_every_kind_passes(wired, need, request, name, port):
+    client = next(one for one in ALL if one.name == name)
+    build(name, need, request)
+    mark = wired.services.mark()
+    run = wired.run(client.command(wired, f"alpha.example:{port}"), f"alpha.example:{port}", env=client.env(wired))
+    assert run.exit == 0 and GREETING in run.stdout
+    hellos = 2 if port == HTTPS_RETRY else 1
+    assert [call.server_names for call in wired.services.since(mark) if call.port == port][-1] == (
+        ["alpha.example"] * hellos
+    )
+
+
+RESUMES = """
+set -e
+talk() { { cat "$4"; sleep 0.3; } | timeout 20 openssl s_client -connect "$1:$2" -servername "$1" $3 2>&1; }
+printf 'first\\n' > first
+printf 'early\\n' > early
+talk "$1" "$2" "-sess_out session $3" first
+echo ---- again
+talk "$1" "$2" "-sess_in session $3 $4" first
+"""
+
+
+@pytest.mark.parametrize(("version", "more", "expects"), [
+    ("-tls1_2", "", "Reused, TLSv1.2"), ("-tls1_3", "", "Reused, TLSv1.3"),
+    ("-tls1_3", "-early_data early", "Early data was accepted"),
+], ids=["1.2", "1.3", "early-data"])  # fmt: skip
+def test_tls_is_resumed(wired, network, services, need, version, more, expects):
+    port = 4440
+    server = network.start_server([
+        need("openssl"), "s_server", "-accept", f"{names.ALPHA[0]}:{port}", "-key", services.certificates.key,
+        "-cert", services.certificates.chain, "-early_data", "-quiet",
+    ])  # fmt: skip
+    try:
+        services.wait(names.ALPHA[0], port)
+        script = in_shell(RESUMES, "alpha.example", str(port), version, more)
+        assert expects in wired.ok(script, f"alpha.example:{port}").partition("---- again")[2]
+    finally:
+        server.kill()
+        server.wait()
 
 
 def test_no_proxy_is_set(wired):

@@ -18,13 +18,13 @@ PATIENCE = 60 * jars.SLOWER
 
 class Client:
     def __init__(self, scene: jars.Scene, *flags: str, capabilities: dict | None = None, version="2025-11-25",
-                 initialize: bool = True):  # fmt: skip
+                 initialize: bool = True, brought=lambda identity, argv: argv):  # fmt: skip
         self.scene = scene
         self.errors = tempfile.TemporaryFile()
         self.audit = os.path.join(scene.home, "audit.jsonl")
         self.environment = {**jars.Outside(scene).environment(), "XDG_RUNTIME_DIR": str(scene.home)}
         self.process = subprocess.Popen(
-            scene.identity.command([os.environ["BELLJAR"], "mcp", f"--audit={self.audit}", *flags]),
+            scene.identity.command(brought(scene.identity, [os.environ["BELLJAR"], "mcp", f"--audit={self.audit}", *flags])),
             cwd=scene.home, env=self.environment, start_new_session=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
         )  # fmt: skip

@@ -61,6 +61,14 @@ class UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self.path)
 
 
+def owner_key(socket_path: str, folder) -> str:
+    """What `belljar sessions` and `approvals` prove themselves with."""
+    about = os.stat(socket_path)
+    path = pathlib.Path(folder) / f"key-{about.st_dev}-{about.st_ino}"
+    assert path.stat().st_mode & 0o777 == 0o600
+    return path.read_text().strip()
+
+
 class Client:
     def __init__(self, server: Server, token: str | None):
         self.server = server
@@ -143,7 +151,7 @@ class Server:
     def __init__(self, scene: jars.Scene, *flags: str, config: str = "", tokens: dict | None = None,
                  profile: str = "developer", session: str = "",
                  environment: dict | None = None, skills: str = "", audit: str = "none", own_state: str = "",
-                 wrapper: list[str] | None = None):
+                 wrapper: list[str] | None = None, brought=lambda identity, argv: argv):
         self.scene = scene
         self.identity = scene.identity
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="serve-", dir=scene.home))
@@ -168,9 +176,10 @@ class Server:
             surroundings["XDG_STATE_HOME"] = own_state
             places = []
         self.process = subprocess.Popen(
-            self.identity.command([
-                *(wrapper or []), jars.binary(), "serve", f"--config={self.config_file}", f"--profile={profile}", *places, *flags,
-            ]),
+            self.identity.command(brought(self.identity, [
+                *(wrapper or []), jars.binary(), "serve", f"--config={self.config_file}", f"--profile={profile}",
+                *places, *flags,
+            ])),
             cwd=scene.home, env=surroundings, start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._errors,
         )  # fmt: skip
@@ -182,6 +191,9 @@ class Server:
             self.token_file.write_text(lines)
             self.token_file.chmod(0o600)
             self.identity.own(self.token_file)
+
+    def owner_key(self, socket_path: str = "") -> str:
+        return owner_key(socket_path or self.socket_path, self.folder / "belljar")
 
     def errors(self) -> str:
         return (self.folder / "errors").read_text(errors="replace")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pathlib
 import signal
 import socket
 import stat
@@ -86,7 +87,7 @@ def test_who_asks_is_named(asking, cli):
 
 def test_who_asks_in_anothers_session_is_named(asking, cli):
     ann, bob = asking.client("ann"), asking.client("bob")
-    call = Call(bob, ann.session(shared=True), "echo hi")
+    call = Call(bob, ann.session(shared=True) + "@ann", "echo hi")
     assert "asked by bob" in cli("list").stdout
     cli("deny", call.approval["approval_id"])
     call.wait()
@@ -102,7 +103,10 @@ class Fake:
         self.path = str(server.folder / "belljar/mcp-other.sock")
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(self.path)
-        scene.identity.own(self.path)
+        about = os.stat(self.path)
+        self.key = str(server.folder / f"belljar/key-{about.st_dev}-{about.st_ino}")
+        pathlib.Path(self.key).write_text("x\n")
+        scene.identity.own(self.path, self.key)
         self.open = []
         if does == "refuses":
             self.listener.close()
@@ -116,7 +120,9 @@ class Fake:
                 connection, _ = self.listener.accept()
                 self.open.append(connection)
                 with contextlib.suppress(OSError):
-                    connection.recv(1000)
+                    said = connection.recv(1000)
+                    while b'"op"' not in said:  # the key comes first
+                        said = connection.recv(1000)
                     if does == "says too much":
                         connection.sendall(b"x" * (65 << 20))
                     if does == "makes no sense":
@@ -126,6 +132,7 @@ class Fake:
 
     def close(self):
         os.unlink(self.path)
+        os.unlink(self.key)
         for one in (self.listener, *self.open):
             one.close()
 
@@ -182,6 +189,7 @@ def connect(server) -> socket.socket:
     client = socket.socket(socket.AF_UNIX)
     client.settimeout(serving.PATIENCE)
     client.connect(str(path))
+    client.sendall(json.dumps({"key": server.owner_key(path)}).encode() + b"\n")
     return client
 
 

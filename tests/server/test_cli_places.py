@@ -11,6 +11,7 @@ import jar as jars
 import pytest
 
 MEETING = pathlib.Path(__file__).parent / "meeting.py"
+STRANGER = pathlib.Path(__file__).parent / "stranger.py"
 OWN_MOUNTS = ["/usr/bin/unshare", "--mount"]
 if os.geteuid() != 0:
     OWN_MOUNTS = ["/usr/bin/unshare", "--user", "--map-current-user", "--keep-caps", "--mount"]
@@ -32,3 +33,22 @@ def test_a_server_without_the_variable_is_found_by_who_has_it(scene, login):
     told = json.loads(done.stdout)
     assert told["found"] == 1, done
     assert "hi" in told["answer"]["result"]["content"][0]["text"], told
+
+
+@pytest.mark.parametrize("kind", ["nothing", "folder", "file", "link"])
+def test_a_folder_that_a_stranger_made_is_passed_over(scene, kind):
+    """Everybody may make one in /tmp. `nothing` is the control."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to be somebody else")
+    environment = {**jars.Outside(scene).environment(), "HOME": str(scene.home)}
+    for name in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        environment.pop(name, None)
+    done = subprocess.run(
+        [*OWN_MOUNTS, "/usr/bin/python3", STRANGER, str(scene.identity.uid), str(scene.identity.gid), kind, jars.binary()],
+        cwd=scene.home, env=environment, capture_output=True, text=True, timeout=240,
+    )  # fmt: skip
+    assert done.returncode == 0, done
+    told = json.loads(done.stdout)
+    assert "belljar: ready" in told["errors"], told
+    assert told["code"] == 0 and told["listed"] == "There are no sessions.\n", told
+    assert ("belongs to somebody else" in told["errors"]) == (kind != "nothing"), told

@@ -17,6 +17,7 @@ import serving
 @pytest.fixture
 def cli(server, scene):
     environment = {**jars.Outside(scene).environment(), "HOME": str(scene.home), "TERM": "dumb"}
+    environment["XDG_RUNTIME_DIR"] = str(server.folder)  # as the server has it: its key is there
 
     def run(*words, **options):
         command = scene.identity.command([jars.binary(), "sessions", *words, f"--socket={server.socket_path}"])
@@ -78,10 +79,10 @@ def test_sessions_are_listed_and_ended(server, ann, cli):
     assert ann.python(session, "6 * 7")["result"] == "42"
     shown = cli("list").stdout
     assert "one" in shown and "ann" in shown and "developer" in shown, shown
-    assert [one["id"] for one in json.loads(cli("list", "--json").stdout)] == ["one"]
-    assert cli("kill", "one").returncode == 0
+    assert [one["id"] for one in json.loads(cli("list", "--json").stdout)] == ["one@ann"]
+    assert cli("kill", "one@ann").returncode == 0
     assert ann.get("/v1/sessions/one").status == 404
-    again = cli("kill", "one")
+    again = cli("kill", "one@ann")
     assert again.returncode == 125 and "no such session" in again.stderr, again
 
 
@@ -101,7 +102,7 @@ def test_without_a_server_it_is_said(scene):
 def test_attached_to_python_output_streams_and_the_session_outlives_it(server, scene, ann, cli):
     session = ann.session()
     ann.python(session, "x = 20")
-    with Terminal(scene, server, cli.environment, session) as person:
+    with Terminal(scene, server, cli.environment, f"{session}@ann") as person:
         person.hear(">>> ")
         person.type("x * 2 + 2\n")
         person.hear("42")
@@ -117,7 +118,7 @@ def test_attached_to_python_output_streams_and_the_session_outlives_it(server, s
 
 def test_attached_to_a_shell(server, scene, ann, cli):
     session = ann.session()
-    with Terminal(scene, server, cli.environment, session, "--shell") as person:
+    with Terminal(scene, server, cli.environment, f"{session}@ann", "--shell") as person:
         person.hear("$ ")
         person.type("v=4; echo $((v + 38))\n")
         person.hear("42")
@@ -144,7 +145,7 @@ def let_it_end(ann, session):
 def test_attached_one_stops_no_call_of_others(server, scene, ann, cli, tool):
     """What waits behind the agent's call goes, and the agent's call goes on."""
     session = ann.session()
-    words = [session, "--shell"] if tool == "shell" else [session]
+    words = [f"{session}@ann", *(["--shell"] if tool == "shell" else [])]
     with ann.stream("GET", f"/v1/events?session={session}&types=call_started") as started, \
             agents_work(ann, session, tool) as agent:  # fmt: skip
         assert started.until("call_started")["tool"] == tool
@@ -165,7 +166,7 @@ def test_attached_one_stops_no_call_of_others(server, scene, ann, cli, tool):
 def test_attached_one_stops_his_own_call_beside_that_of_another(server, scene, ann, cli):
     session = ann.session()
     with agents_work(ann, session) as agent:
-        with Terminal(scene, server, cli.environment, session, "--shell") as person:
+        with Terminal(scene, server, cli.environment, f"{session}@ann", "--shell") as person:
             person.hear("$ ")
             person.type("echo be''gun; sleep 500\n")
             person.hear("begun")
@@ -180,7 +181,7 @@ def test_attached_one_stops_his_own_call_beside_that_of_another(server, scene, a
 def test_exit_leaves_and_the_sessions_shell_lives(server, scene, ann, cli, word):
     session = ann.session()
     ann.post(f"/v1/sessions/{session}/shell", commands=["v=5"])
-    with Terminal(scene, server, cli.environment, session, "--shell") as person:
+    with Terminal(scene, server, cli.environment, f"{session}@ann", "--shell") as person:
         person.hear("^D or exit leaves, and the session goes on")
         person.hear("$ ")
         person.type(word + "\n")
@@ -191,7 +192,7 @@ def test_exit_leaves_and_the_sessions_shell_lives(server, scene, ann, cli, word)
 
 def test_exit_leaves_python_too(server, scene, ann, cli):
     session = ann.session()
-    with Terminal(scene, server, cli.environment, session) as person:
+    with Terminal(scene, server, cli.environment, f"{session}@ann") as person:
         person.hear(">>> ")
         person.type("exit()\n")
         assert person.process.wait(serving.PATIENCE) == 0
@@ -243,9 +244,9 @@ def found(start, scene):
 def test_a_server_that_was_told_where_to_listen_is_found(found):
     found().client("ann").session(id="one")
     shown = found.run("sessions", "list")
-    assert shown.returncode == 0 and shown.stdout.startswith("one "), shown
+    assert shown.returncode == 0 and shown.stdout.startswith("one@ann "), shown
     assert found.run("approvals", "list").stdout == "Nothing waits for approval.\n"
-    assert found.run("sessions", "kill", "one").returncode == 0
+    assert found.run("sessions", "kill", "one@ann").returncode == 0
     assert found.run("sessions", "list").stdout == "There are no sessions.\n"
 
 
@@ -258,15 +259,15 @@ def test_of_several_servers_all_are_asked(found):
     listed = json.loads(found.run("sessions", "list", "--json").stdout)
     sockets = {server: f"{found.folder}/serve-{server.process.pid}.sock" for server in (first, second)}
     pairs = {(one["id"], one["socket"]) for one in listed}
-    assert pairs == {("one", sockets[first]), ("two", sockets[second]), ("both", sockets[first]), ("both", sockets[second])}
-    assert found.run("sessions", "kill", "two").returncode == 0
+    assert pairs == {("one@ann", sockets[first]), ("two@ann", sockets[second]), ("both@ann", sockets[first]), ("both@ann", sockets[second])}
+    assert found.run("sessions", "kill", "two@ann").returncode == 0
     assert second.client("ann").get("/v1/sessions/two").status == 404
-    vague = found.run("sessions", "kill", "both")
+    vague = found.run("sessions", "kill", "both@ann")
     assert vague.returncode == 125 and "--socket=" in vague.stderr, vague
-    assert found.run("sessions", "kill", "both", f"--socket={sockets[first]}").returncode == 0
+    assert found.run("sessions", "kill", "both@ann", f"--socket={sockets[first]}").returncode == 0
     second.kill()
     lame = found.run("sessions", "list")
-    assert lame.returncode == 1 and lame.stdout.startswith("one ") and sockets[second] in lame.stderr, lame
+    assert lame.returncode == 1 and lame.stdout.startswith("one@ann ") and sockets[second] in lame.stderr, lame
 
 
 def test_another_user_cannot_use_the_socket(server, ann, cli):
@@ -277,10 +278,10 @@ def test_another_user_cannot_use_the_socket(server, ann, cli):
     ann.session(id="one")
     other = ["/usr/bin/setpriv", f"--reuid={jars.NEIGHBOUR_UID}", f"--regid={jars.NEIGHBOUR_UID}", "--clear-groups", "--"]
     done = subprocess.run(
-        [*other, jars.binary(), "sessions", "kill", "one", f"--socket={server.socket_path}"],
+        [*other, jars.binary(), "sessions", "kill", "one@ann", f"--socket={server.socket_path}"],
         capture_output=True, text=True, timeout=serving.PATIENCE, cwd="/",
     )  # fmt: skip
     assert done.returncode == 125, done
     assert ann.get("/v1/sessions/one").status == 200
-    assert cli("kill", "one").returncode == 0, "the control"
+    assert cli("kill", "one@ann").returncode == 0, "the control"
     assert ann.get("/v1/sessions/one").status == 404

@@ -263,29 +263,35 @@ def test_a_flood_of_headers_is_cut_off(server, ann, line):
 
 ASK = """
 import socket
-def ask(path):
+def ask(path, key):
     s = socket.socket(socket.AF_UNIX)
     s.connect(path)
-    s.sendall(b"GET /v1/sessions HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n")
+    s.sendall(b"GET /v1/sessions HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n")
+    s.sendall(key and b"Authorization: Bearer " + key.encode() + b"\\r\\n")
+    s.sendall(b"\\r\\n")
     return s.recv(100).split(b" ")[1].decode()
-try: answer = ask(%r)
+try: answer = ask(%r, %r)
 except OSError as error: answer = "refused"
 answer
 """
 
 
-def test_a_guest_at_the_local_socket_is_not_its_owner(start, scene):
+@pytest.mark.parametrize("has_key", [True, False], ids=["key", "no-key"])
+def test_a_guest_at_the_local_socket_is_not_its_owner(start, scene, has_key):
+    """With the key neither: the kernel says where it comes from."""
     door = scene.home / "door"
     door.mkdir()
     door.chmod(0o755)
     scene.identity.own(door)
     path = str(door / "s.sock")
     server = start(f"--listen=unix:{path}", f"--extra-read={door}", profile="developer")
-    code = ASK % path
+    key = server.owner_key(path)
+    code = ASK % (path, key if has_key else b"")
     outside = scene.identity.command(["/usr/bin/python3", "-c", code + "\nprint(answer)"])
-    assert subprocess.run(outside, capture_output=True, text=True).stdout.strip() == "200", "the control"
+    assert subprocess.run(outside, capture_output=True, text=True).stdout.strip() == ("200" if has_key else "401"), "the control"
     connection = serving.UnixConnection(path)
-    connection.request("POST", "/v1/execute/python", json.dumps({"code": code}), {"Content-Type": "application/json"})
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
+    connection.request("POST", "/v1/execute/python", json.dumps({"code": code}), headers)
     said = json.loads(connection.getresponse().read())
     assert said.get("result") in ("'401'", "'refused'"), said
     assert server.process.poll() is None

@@ -89,14 +89,27 @@ def unix_get(path: str, target: str, **headers) -> tuple[int, bytes]:
     return answer.status, answer.read()
 
 
-def test_the_owner_needs_no_token_on_the_socket(server):
+def test_the_owner_proves_himself_on_the_socket_with_a_key(server):
     assert stat.S_IMODE(os.stat(server.socket_path).st_mode) == 0o600
-    status, body = unix_get(server.socket_path, "/v1/sessions")
+    key = server.owner_key()
+    status, body = unix_get(server.socket_path, "/v1/sessions", Authorization=f"Bearer {key}")
     assert status == 200 and json.loads(body) == {"sessions": []}
+    for wrong in ("", "Bearer ", f"Bearer {key[:-1]}", f"Bearer {key}x", f"Basic {key}"):
+        assert unix_get(server.socket_path, "/v1/sessions", **({"Authorization": wrong} if wrong else {}))[0] == 401
+    assert unix_get(server.socket_path, f"/v1/sessions?token={key}")[0] == 401
+
+
+def test_the_key_opens_nothing_but_the_local_socket(server, start):
+    other = start()
+    asked = serving.Client(server, server.owner_key()).get("/v1/sessions")
+    assert asked.status == 401, asked
+    status, _ = unix_get(other.socket_path, "/v1/sessions", Authorization=f"Bearer {server.owner_key()}")
+    assert status == 401, "each start has its own"
 
 
 def test_a_page_cannot_use_the_socket_through_a_proxy(server):
-    assert unix_get(server.socket_path, "/v1/sessions", Origin="http://localhost")[0] == 403
+    key = f"Bearer {server.owner_key()}"
+    assert unix_get(server.socket_path, "/v1/sessions", Origin="http://localhost", Authorization=key)[0] == 403
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b"1", b'{"a":' * 100, b"\xff", b'{"id": 1}', b'{"nothing": 1}'])

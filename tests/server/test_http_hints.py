@@ -88,7 +88,7 @@ def test_what_is_not_there_is_told_where_the_list_is(server, ann, bob):
     assert "GET /v1/skills" in refusal(ann.post("/v1/sessions", skills=["none"]), 404)[1]
     assert "/openapi.json" in refusal(ann.get("/v2"), 404)[1]
     ann.session(id="taken")
-    assert "choose another id" in refusal(bob.post("/v1/sessions", id="taken"), 409)[1]
+    assert "choose another id" in refusal(ann.post("/v1/sessions", id="taken"), 409)[1]
 
 
 def test_an_agent_that_is_not_there_is_said(server, ann):
@@ -216,9 +216,13 @@ def test_a_folder_that_is_in_use_is_told_how_to_get_another(start, server):
 def test_sockets_of_servers_that_were_killed_are_swept(start, server, scene):
     folder = server.folder / "belljar"
     (dead,) = folder.glob("approvals-*.sock")
+    keys = set(folder.glob("key-*"))
+    assert len(keys) == 2, "of the two sockets"
     server.kill()
     again = start(environment={"XDG_RUNTIME_DIR": str(server.folder)})
     assert not dead.exists() and (folder / f"approvals-{again.process.pid}.sock").exists()
+    assert len(list(folder.glob("key-*"))) == 2, "those of the dead one are gone"
+    assert serving.owner_key(folder / f"approvals-{again.process.pid}.sock", folder)
     with socket.socket(socket.AF_UNIX) as probe:
         probe.connect(str(folder / f"approvals-{again.process.pid}.sock"))
 
@@ -229,7 +233,8 @@ def test_the_folder_of_the_sockets_goes_with_the_last_server(start, server):
     assert len(list(folder.glob("approvals-*.sock"))) == 2
     server.signal(signal.SIGTERM)
     assert server.wait() == 0
-    assert [path.name for path in folder.iterdir()] == [f"approvals-{second.process.pid}.sock"]
+    assert [path.name for path in folder.glob("*.sock")] == [f"approvals-{second.process.pid}.sock"]
+    assert len(list(folder.glob("key-*"))) == 2, "those of the second"
     second.signal(signal.SIGTERM)
     assert second.wait() == 0
     assert not folder.exists()

@@ -111,8 +111,11 @@ def forged_displays(server, client, session) -> None:
     assert answer["status"] in ("success", "error"), answer
 
 
+IMAGES = FIND + FORGE + "for n in range(3): forge(op='display', id=1, data={'image/png': 'A' * 15_000_000})"
+
+
 def large_images(server, client, session) -> None:
-    client.python(session, FIND + FORGE + "for n in range(3): forge(op='display', id=1, data={'image/png': 'A' * 15_000_000})")
+    client.python(session, IMAGES)
 
 
 def forged_answer(server, client, session) -> None:
@@ -123,13 +126,14 @@ def forged_answer(server, client, session) -> None:
 
 def streamed_displays(server, client, session) -> None:
     path = f"/v1/sessions/{session}/python"
-    code = FIND + FORGE + "for n in range(3): forge(op='display', id=1, data={'image/png': 'A' * 15_000_000})"
-    with client.stream("POST", path, code=code, stream=True) as events:
+    with client.stream("POST", path, code=IMAGES, stream=True) as events:
         events.until("result")
 
 
 def much_output(server, client, session) -> None:
-    client.python(session, "import os\nfor _ in range(200): os.write(1, b'\\x01' * 65536), os.write(2, b'\\xff' * 65536)")
+    client.python(
+        session, "import os\nfor _ in range(200): os.write(1, b'\\x01' * 65536), os.write(2, b'\\xff' * 65536)"
+    )
 
 
 def heard_output(server, client, session) -> None:
@@ -192,8 +196,7 @@ def unknown_to_mcp(server, client, session) -> None:
 
 
 def images_over_mcp(server, client, session) -> None:
-    code = FIND + FORGE + "for n in range(3): forge(op='display', id=1, data={'image/png': 'A' * 15_000_000})"
-    answer = mcp(client, "tools/call", name="python", arguments={"session": session, "code": code})
+    answer = mcp(client, "tools/call", name="python", arguments={"session": session, "code": IMAGES})
     assert answer.status == 200, answer
 
 
@@ -254,7 +257,8 @@ def test_calls_of_one_token_show_so_much_together(watched):
     """Twelve calls that each keep 30 MiB, and do not end."""
     ann = watched.client("ann")
     before = peak_kb(watched)
-    code = FIND + FORGE + "forge(op='display', id=1, data={'a/b': 'A' * 15_000_000})\n" * 2 + "import time; time.sleep(3)"
+    show = "forge(op='display', id=1, data={'a/b': 'A' * 15_000_000})\n" * 2
+    code = FIND + FORGE + show + "import time; time.sleep(3)"
     answers = []
     threads = [
         threading.Thread(target=lambda: answers.append(ann.python(ann.session(), code)["notes"])) for _ in range(12)

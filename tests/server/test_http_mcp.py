@@ -222,14 +222,18 @@ def test_sessions_of_mcp_are_listed_for_the_token_that_made_them(server, ann, bo
 def test_nobody_takes_a_session_that_another_token_has_made(server, ann, bob):
     """Also before its first call, and by whatever way."""
     ann.session(id="mine")
-    call = {"name": "shell", "arguments": {"commands": ["true"], "session": "mine"}}
+    call = {"name": "shell", "arguments": {"commands": ["test ! -e been-here && touch been-here"], "session": "mine@ann"}}
     stolen = answer_in(message(bob, "tools/call", begin(bob), 2, **call))["result"]
     assert stolen["structuredContent"]["error_type"] == "not_found", stolen
-    assert not answer_in(message(ann, "tools/call", begin(ann), 2, **call))["result"]["isError"], "but it is there"
+    call["arguments"]["session"] = "mine"
+    for client in (bob, ann):  # each has one of his own
+        done = answer_in(message(client, "tools/call", begin(client), 2, **call))["result"]
+        assert not done["isError"], done
     made = {"name": "shell", "arguments": {"commands": ["true"], "session": "by-mcp"}}
     assert not answer_in(message(ann, "tools/call", begin(ann), 2, **made))["result"]["isError"]
-    assert bob.post("/v1/sessions", id="by-mcp").status == 409
     assert bob.post("/v1/sessions/by-mcp/python", code="1").status == 404
+    assert bob.post("/v1/sessions/by-mcp@ann/python", code="1").status == 404
+    assert ann.post("/v1/sessions/by-mcp/python", code="1").status == 200, "the control"
 
 
 def test_names_that_are_none_make_no_session(server, ann):

@@ -98,8 +98,8 @@ def test_the_audit_names_who_called(start, scene):
     ann, bob = server.client("ann"), server.client("bob")
     session = ann.session(shared=True)
     ann.python(session, "'by ann'")
-    bob.python(session, "'by bob'")
-    tool(bob, session, "write", path="by-bob", content="x")
+    bob.python(f"{session}@ann", "'by bob'")
+    tool(bob, f"{session}@ann", "write", path="by-bob", content="x")
     trails = [audit.with_name(f"audit.{name}.jsonl") for name in ("ann", "bob")]  # of each who called
     lines = [json.loads(line) for trail in trails for line in trail.read_text().splitlines()]
     calls = [(line["principal"], line.get("owner"), line["tool"]) for line in lines if line["event"] == "call"]

@@ -213,15 +213,16 @@ def test_two_tokens_do_not_hear_each_others_events(server, ann, bob):
 def test_a_shared_session_can_be_used_and_not_ended(server, ann, bob):
     session = ann.session(shared=True)
     ann.python(session, "x = 5")
-    assert bob.python(session, "x")["result"] == "5"
-    assert bob.delete(f"/v1/sessions/{session}").status == 403
+    assert bob.python(f"{session}@ann", "x")["result"] == "5"
+    assert bob.delete(f"/v1/sessions/{session}@ann").status == 403
+    assert bob.get(f"/v1/sessions/{session}").status == 404, "it is no session of his own"
 
 
 def test_an_admin_sees_all(server, ann):
     session = ann.session()
     boss = server.client("boss")
-    assert [each["id"] for each in boss.get("/v1/sessions").json["sessions"]] == [session]
-    assert boss.delete(f"/v1/sessions/{session}").status == 204
+    assert [each["id"] for each in boss.get("/v1/sessions").json["sessions"]] == [f"{session}@ann"]
+    assert boss.delete(f"/v1/sessions/{session}@ann").status == 204
 
 
 # ------------------------------------------------------------- policies

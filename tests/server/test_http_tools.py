@@ -37,7 +37,7 @@ def test_a_tool_call_reaches_no_other_session(server, ann, bob):
     assert answer.json["error_type"] == "exception" and "NameError" in answer.json["text"]
     shared = ann.session(shared=True)
     for tool in ("session_list", "session_close"):
-        assert bob.post(f"/v1/sessions/{shared}/tools/{tool}").status == 403
+        assert bob.post(f"/v1/sessions/{shared}@ann/tools/{tool}").status == 403
 
 
 def test_closing_by_tool_is_closing(server, ann):
@@ -95,7 +95,7 @@ def test_a_call_that_waits_ends_with_its_token(asking):
 def test_a_call_in_a_shared_session_ends_with_its_callers_token(asking):
     ann, bob = asking.client("ann"), asking.client("bob")
     session = ann.session(shared=True)
-    thread, answers, approval = begin_call(bob, session)
+    thread, answers, approval = begin_call(bob, f"{session}@ann")
     asking.write_tokens({name: each for name, each in serving.TOKENS.items() if name != "bob"})
     asking.signal(signal.SIGHUP)
     thread.join(60)
@@ -351,7 +351,7 @@ def test_an_address_is_for_one_session_and_ends_with_it(server, ann):
 
 def test_dispatch_ends_and_resets_a_session_for_its_owner_only(server, ann, bob):
     shared = ann.session(shared=True)
-    paths = {each: each.post(f"/v1/sessions/{shared}/dispatch").json["path"] for each in (ann, bob)}
+    paths = {each: each.post(f"/v1/sessions/{shared}@ann/dispatch").json["path"] for each in (ann, bob)}
     run = {"name": "python", "arguments": {"code": "1"}}
     assert dispatch(server, paths[bob], run) == "1\n", "it is shared"
     for name in ("session_close", "session_reset", "session_list"):

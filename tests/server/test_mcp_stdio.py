@@ -307,8 +307,9 @@ def test_a_guest_cannot_approve_its_own_calls(scene):
     os.chown(work, scene.identity.uid, scene.identity.gid)
     words = (
         f"import glob, socket\npath = glob.glob('{scene.home}/belljar/*.sock')\n"
+        f"key = open(glob.glob('{scene.home}/belljar/key-*')[0]).read().strip()\n"
         "s = socket.socket(socket.AF_UNIX); s.settimeout(20); s.connect(path[0])\n"
-        "s.send(b'{\"op\":\"list\"}\\n'); answer = s.recv(1000)\n"
+        "s.send(b'{\"key\":\"%s\"}\\n{\"op\":\"list\"}\\n' % key.encode()); answer = s.recv(1000)\n"
     )
     with mcp_client.Client(scene, "--permission=ask", "--profile=open", f"--workspace={work}") as client:
         number = client.send_tool("python", code=words + "answer")

@@ -1,7 +1,7 @@
 // An engine for tests: takes requests as lines of JSON, each with an id, and answers each
-// with a line that has its id. Requests run at the same time.
+// with a line that has its id. Requests run at the same time. The part of a session's id before a
+// colon is its owner.
 //   session_driver {"profile": …, "settings": {…}}
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <boost/json.hpp>
@@ -236,10 +236,6 @@ class Driver {
 }  // namespace
 
 int main(int argc, char** argv) {
-  struct ::rlimit files{};
-  ::getrlimit(RLIMIT_NOFILE, &files);
-  files.rlim_cur = files.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &files);
   const json::object setup = json::parse(argc > 1 ? argv[1] : "{}").as_object();
   const json::value* given = setup.if_contains("settings");
   Loop loop;
@@ -250,6 +246,10 @@ int main(int argc, char** argv) {
     std::cerr << engine.error().message() << "\n";
     return 125;
   }
+  (*engine)->know_owners([](const std::string& id) {
+    const std::size_t colon = id.find(':');
+    return colon == id.npos ? std::string() : id.substr(0, colon);
+  });
   Driver driver(loop, **engine);
   begin(loop, driver.serve());
   loop.run();

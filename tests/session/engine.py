@@ -113,7 +113,10 @@ class Pending:
 
 
 class Engine:
-    def __init__(self, scene: jars.Scene, profile: str = "developer", settings: dict | None = None, **limits):
+    def __init__(
+        self, scene: jars.Scene, profile: str = "developer", settings: dict | None = None, under: tuple = (), **limits
+    ):
+        """`under`: a command that starts it, as `prlimit --nofile=100`."""
         self.scene = scene
         self.identity = scene.identity
         self.profile = profile
@@ -123,7 +126,7 @@ class Engine:
         self._errors = tempfile.TemporaryFile()
         setup = {"profile": profile, "settings": {"grace": 700 * SLOWER, "preload": [], **(settings or {})}, **limits}
         self.process = subprocess.Popen(
-            self.identity.command([driver_binary(), json.dumps(setup)]),
+            self.identity.command([*under, driver_binary(), json.dumps(setup)]),
             cwd=scene.home, env=jars.Outside(scene).environment(), start_new_session=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
         )  # fmt: skip

@@ -135,10 +135,14 @@ def endure(engine: Engine, attack: Attack, send, next_call, heal) -> None:
 # What a guest needs to speak for the worker.
 TOOLS = """
 import os, sys, json, socket, threading, time, signal, gc, ctypes, builtins, subprocess, fcntl, resource
-def control_fd():
-    for name in os.listdir('/proc/self/fd'):
+def inode(fd):
+    try: return os.fstat(fd).st_ino
+    except OSError: return None
+def control_fd(mode=os.O_WRONLY):  # of its answers, or requests
+    for fd in sorted(map(int, os.listdir('/proc/self/fd'))):
         try:
-            if os.readlink('/proc/self/fd/' + name).startswith('socket:'): return int(name)
+            is_pipe = os.readlink('/proc/self/fd/%d' % fd).startswith('pipe:')
+            if is_pipe and inode(fd) not in (inode(1), inode(2)) and fcntl.fcntl(fd, fcntl.F_GETFL) & 3 == mode: return fd
         except OSError: pass
 def frame(payload):
     if not isinstance(payload, bytes): payload = json.dumps(payload).encode()
@@ -227,16 +231,18 @@ PYTHON = [
     Attack("more-mappings-than-can-be-counted", MAPPINGS, time_ms=4000 * SLOWER),
     Attack("same-key-again-and-again", f"send(frame(b'{{\"op\":\"display\",\"id\":{N},' + b'\"data\":{{}},' * 1_000_000 + b'\"x\":1}}'))", once=True),
     Attack("images-that-are-none", f"send(frame(dict(op='display', id={N}, data={{'image/png': '<not base64>\\0'}})))", once=True),
-    # -- the socket
+    # -- the pipes
     Attack("close-control", "os.close(control_fd())\ntime.sleep(60)"),
-    Attack("shut-down-writing", "socket.socket(fileno=os.dup(control_fd())).shutdown(socket.SHUT_WR)"),
-    Attack("shut-down-reading", "socket.socket(fileno=os.dup(control_fd())).shutdown(socket.SHUT_RD)"),
+    Attack("close-requests", "os.close(control_fd(os.O_RDONLY))\ntime.sleep(60)"),
+    Attack("request-of-its-own", "fd = os.open('/proc/self/fd/%d' % control_fd(os.O_RDONLY), os.O_WRONLY)\nos.write(fd, frame(dict(op='execute', id=99, code='os._exit(3)')))"),
+    Attack("half-a-request-of-its-own", "fd = os.open('/proc/self/fd/%d' % control_fd(os.O_RDONLY), os.O_WRONLY)\nos.write(fd, b'\\xff\\xff')"),
+    Attack("fill-the-requests", "fd = os.open('/proc/self/fd/%d' % control_fd(os.O_RDONLY), os.O_WRONLY | os.O_NONBLOCK)\nwhile True: os.write(fd, bytes(4096))"),
+    Attack("read-its-own-answers", "fd = os.open('/proc/self/fd/%d' % control_fd(), os.O_RDONLY)\ndef steal():\n    while True: os.read(fd, 1)\nthreading.Thread(target=steal, daemon=True).start()"),
     Attack("output-over-control", "os.dup2(1, control_fd() or 0) if False else os.dup2(control_fd(), 1)\nprint('x' * 1000, flush=True)"),
     Attack("control-over-output", "fd = control_fd()\nos.dup2(1, fd)"),
-    Attack("steal-a-request", "def steal():\n    while True: os.read(control_fd(), 1)\nthreading.Thread(target=steal, daemon=True).start()"),
-    Attack("peek-and-block", "s = socket.socket(fileno=os.dup(control_fd()))\ns.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)\ns.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, b'\\1' + b'\\0' * 15)"),
+    Attack("steal-a-request", "def steal():\n    while True: os.read(control_fd(os.O_RDONLY), 1)\nthreading.Thread(target=steal, daemon=True).start()"),
+    Attack("the-smallest-control-pipes", "for mode in (os.O_RDONLY, os.O_WRONLY): fcntl.fcntl(control_fd(mode), 1031, 4096)\n'x' * 1_000_000"),
     Attack("non-blocking", "for fd in range(5000):\n    try: os.set_blocking(fd, False)\n    except OSError: pass"),
-    Attack("send-descriptors", "s = socket.socket(fileno=os.dup(control_fd()))\nfor _ in range(2000):\n    try: socket.send_fds(s, [b'\\0\\0\\0\\0'], [0] * 200)\n    except OSError: break"),
     Attack("a-raw-fork-speaks", f"libc = ctypes.CDLL(None)\nif libc.syscall(57 if os.uname().machine == 'x86_64' else 220, 17, 0, 0, 0, 0) == 0:\n    for _ in range(100): send(forged({N}))\n    os._exit(0)"),
     # -- output
     Attack("flood-of-output", f"data = b'x' * (1 << 20)\nfor _ in range({FLOOD} >> 20): os.write(1, data)\n'all of it'", time_ms=60_000, once=True),
@@ -266,8 +272,8 @@ PYTHON = [
     Attack("a-session-of-its-own", "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        while True: time.sleep(1)\n    os._exit(0)\nos._exit(0)"),
     Attack("many-orphans", "for _ in range(30):\n    if os.fork() == 0:\n        os.setsid()\n        time.sleep(60)\n        os._exit(0)\nos._exit(1)"),
     Attack("be-another-program", "os.execvp('sleep', ['sleep', '60'])"),
-    Attack("be-another-program-with-the-socket", "os.set_inheritable(control_fd(), True)\nos.execvp('sleep', ['sleep', '60'])"),
-    Attack("a-child-keeps-the-socket", "os.set_inheritable(control_fd(), True)\nsubprocess.Popen(['sleep', '60'], close_fds=False)\nos._exit(3)"),
+    Attack("be-another-program-with-the-pipes", "os.set_inheritable(control_fd(), True)\nos.execvp('sleep', ['sleep', '60'])"),
+    Attack("a-child-keeps-the-pipes", "os.set_inheritable(control_fd(), True)\nsubprocess.Popen(['sleep', '60'], close_fds=False)\nos._exit(3)"),
     # -- the interpreter
     Attack("no-modules", "sys.modules.clear()", once=True),
     Attack("modules-of-nothing", "for name in list(sys.modules): sys.modules[name] = None", once=True),

@@ -7,7 +7,6 @@ import json
 import os
 import resource
 import signal
-import socket
 import subprocess
 import time
 
@@ -562,7 +561,7 @@ subprocess.run(["ls", "/proc/self/fd"], stdout=subprocess.PIPE, close_fds=False)
 def test_the_workers_descriptors_are_high(python):
     limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))  # noqa: E731
     with Worker(python, limits=limit) as worker:
-        answer = worker.good("import os; sorted(int(n) for n in os.listdir('/proc/self/fd'))[:-4]")
+        answer = worker.good("import os; sorted(int(n) for n in os.listdir('/proc/self/fd'))[:-5]")
         assert answer.repr == "[0, 1, 2, 3]"  # 3 is listdir's own
         worker.good("os.closerange(3, 190)")
         assert worker.run("1 + 1").repr == "2"
@@ -603,14 +602,14 @@ Odd()
     assert worker.run("1 + 1").repr == "2"
 
 
-def test_a_forked_child_does_not_hold_the_socket(worker):
+def test_a_forked_child_does_not_hold_the_pipes(worker):
     worker.good("import os, time\npid = os.fork()\nif not pid:\n    time.sleep(60)")
     with pytest.raises(Died) as died:
         worker.run("os._exit(5)")
     assert died.value.args[0] == 5
 
 
-def test_a_lost_control_socket_ends_the_worker(worker):
+def test_a_lost_control_pipe_ends_the_worker(worker):
     with pytest.raises(Died) as died:
         worker.run("import os; os.closerange(3, 100000)")
     assert died.value.args[0] == LOST
@@ -618,7 +617,7 @@ def test_a_lost_control_socket_ends_the_worker(worker):
 
 def test_the_worker_ends_with_the_engine_and_closes_files(worker):
     worker.good("import atexit\nf = open('kept', 'w')\nf.write('text')\natexit.register(print, 'bye')")
-    worker.socket.shutdown(socket.SHUT_RDWR)
+    worker.requests.close()
     assert worker.process.wait(20 * SLOWER) == 0
     assert worker.out.take() == b"bye\n"
     with open(os.path.join(worker.folder, "kept")) as f:
@@ -693,7 +692,7 @@ for n in (1, 2):
 def test_an_interrupt_while_a_display_waits_for_the_engine_breaks_no_frame(worker):
     worker.start("print('in')\nwhile True: display('x' * 60000)")
     worker.wait_for("in")
-    time.sleep(0.3)  # until the socket is full; were it not, this would prove less, not fail
+    time.sleep(0.3)  # until the pipe is full; were it not, this would prove less, not fail
     worker.interrupt()
     answer = worker.finish()
     assert answer.exception["type"] == "KeyboardInterrupt"
@@ -842,10 +841,10 @@ def test_a_request_of_64_mib(worker):
     assert answer.repr == str(64 << 20)
 
 
-def test_a_non_blocking_socket_works_in_both_directions(python):
+def test_non_blocking_pipes_work_in_both_directions(python):
     with Worker(python, nonblocking=True) as worker:
         worker.start("for n in range(40): display('x' * 60000)\n'y' * 60000")
-        time.sleep(0.2)  # its sends have to find the socket full
+        time.sleep(0.2)  # its writes have to find the pipe full
         answer = worker.finish()
         assert len(answer.displays) == 40 and len(answer.repr) == 60002
         assert worker.run("s = '" + "x" * (4 << 20) + "'\nlen(s)").repr == str(4 << 20)
@@ -903,7 +902,7 @@ def test_displays_of_many_threads_do_not_mix(python):
         answer = worker.good("""
 import threading
 def work(n):
-    for _ in range(5): display(str(n) * 250_000)  # more than a socket takes at once
+    for _ in range(5): display(str(n) * 250_000)  # more than a pipe takes at once
 threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
 for t in threads: t.start()
 for t in threads: t.join()

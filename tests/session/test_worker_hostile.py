@@ -260,17 +260,18 @@ ENDED = {
     "it crashes": ("import ctypes; ctypes.string_at(0)", -11),
     "it aborts": ("import os; os.abort()", -6),
     "all descriptors are closed": ("import os; os.closerange(0, 1 << 16)", LOST),
-    "the socket is another's": ("""
+    "the pipes are another's": ("""
 import os
 null = os.open("/dev/null", os.O_RDWR)
 for n in map(int, os.listdir("/proc/self/fd")):
     if n > 9: os.dup2(null, n)
 """, None),
-    "the socket is shut down": ("""
-import os, socket
+    "the requests have an end": ("""
+import fcntl, os
+read, write = os.pipe()
+os.close(write)
 for n in map(int, os.listdir("/proc/self/fd")):
-    try: socket.socket(fileno=n).shutdown(socket.SHUT_RDWR)
-    except OSError: pass
+    if n > 9 and fcntl.fcntl(n, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY and n != read: os.dup2(read, n)
 """, None),
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Drives src/session/worker.py as the engine does, without belljar: a socketpair and two pipes.
+"""Drives src/session/worker.py as the engine does, without belljar: four pipes.
 
     with Worker(python) as worker:
         worker.run("1 + 1").repr == "2"
@@ -17,7 +17,6 @@ import pathlib
 import select
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import threading
@@ -32,21 +31,21 @@ SYSTEM_PYTHON = "/usr/bin/python3"
 BOOT = """
 import os, sys
 sys.path[:1] = []
-fd = int(sys.argv[1])
+answers = int(sys.argv[1])
 os.chdir(sys.argv[2])  # only now: with -c, Python 3.13 imports linecache before this line, from where it is
 def read(count):
     data = b""
-    while len(data) < count: data += os.read(fd, count - len(data))
+    while len(data) < count: data += os.read(0, count - len(data))
     return data
 names = {"__name__": "belljar_worker"}
 exec(read(int.from_bytes(read(4), "little")), names)
-os.set_blocking(fd, sys.argv[3] == "blocking")
+for fd in (0, answers): os.set_blocking(fd, sys.argv[3] == "blocking")
 warm = sys.argv[4:]
 if warm:
     print(*names["prepare"](warm), flush=True)
     if os.fork(): os.wait(); os._exit(0)
     names["after_fork"]()
-names["main"](fd)
+names["main"](answers)
 """
 
 
@@ -75,7 +74,7 @@ def minor_of(version: str) -> int:
 
 
 class Died(Exception):
-    """The worker closed its socket; args[0] is its exit status."""
+    """The worker closed its pipe; args[0] is its exit status."""
 
 
 @dataclasses.dataclass
@@ -141,19 +140,22 @@ class Worker:
         self.folder = tempfile.mkdtemp(prefix="belljar-test-")
         for name in files:  # each would end the worker, if it were imported
             pathlib.Path(self.folder, name).write_text("import os; os._exit(99)")
-        self.socket, theirs = socket.socketpair()
+        requests, ours = os.pipe()
+        answers, theirs = os.pipe()
+        self.requests, self.answers = os.fdopen(ours, "wb", 0), os.fdopen(answers, "rb", 0)
         self.out, self.err, self.id, self.asked_to_stop = Pipe(), Pipe(), 0, False
         self.process = subprocess.Popen(
-            [python, "-c", BOOT, str(theirs.fileno()), self.folder, "not" if nonblocking else "blocking", *warm],
+            [python, "-c", BOOT, str(theirs), self.folder, "not" if nonblocking else "blocking", *warm],
             cwd="/", start_new_session=True,
-            stdin=subprocess.DEVNULL, stdout=self.out.write_fd, stderr=self.err.write_fd,
-            pass_fds=[theirs.fileno()], preexec_fn=limits,
+            stdin=requests, stdout=self.out.write_fd, stderr=self.err.write_fd,
+            pass_fds=[theirs], preexec_fn=limits,
             env={"PATH": os.environ["PATH"], "HOME": self.folder, "LC_ALL": "C"},
         )  # fmt: skip
-        theirs.close()
+        os.close(requests)
+        os.close(theirs)
         source = (SESSION / "worker.py").read_bytes()
         try:
-            self.socket.sendall(len(source).to_bytes(4, "little") + source)
+            self.write(source)
             self.send({"op": "setup", "display": (SESSION / "worker_display.py").read_text(), **setup})
             self.ready = self.receive()
         except BaseException:
@@ -164,7 +166,8 @@ class Worker:
         return self
 
     def __exit__(self, *_):
-        self.socket.close()
+        self.requests.close()
+        self.answers.close()
         try:
             os.killpg(self.process.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -174,28 +177,32 @@ class Worker:
         self.err.close()
         shutil.rmtree(self.folder)
 
+    def write(self, body: bytes):
+        view = memoryview(len(body).to_bytes(4, "little") + body)
+        try:
+            while view:
+                view = view[self.requests.write(view) :]
+        except BrokenPipeError:
+            raise Died(self.process.wait(PATIENCE)) from None
+
     def send(self, request: dict):
-        body = json.dumps(request).encode()
-        self.socket.sendall(len(body).to_bytes(4, "little") + body)
+        self.write(json.dumps(request).encode())
 
     def exactly(self, count: int) -> bytes:
         data = bytearray()
         while len(data) < count:
             self.ask_again()
-            piece = self.socket.recv(count - len(data))
+            piece = self.answers.read(count - len(data))
             if not piece:
                 raise Died(self.process.wait(PATIENCE))
             data += piece
         return bytes(data)
 
     def receive(self) -> dict:
-        try:
-            self.frame_size = int.from_bytes(self.exactly(4), "little")
-            # Strict, as the engine's parser is: no NaN, and no half of a surrogate pair.
-            text = self.exactly(self.frame_size).decode()
-            frame = json.loads(text, parse_constant=lambda name: 1 / 0)
-        except ConnectionResetError:
-            raise Died(self.process.wait(PATIENCE)) from None
+        self.frame_size = int.from_bytes(self.exactly(4), "little")
+        # Strict, as the engine's parser is: no NaN, and no half of a surrogate pair.
+        text = self.exactly(self.frame_size).decode()
+        frame = json.loads(text, parse_constant=lambda name: 1 / 0)
         text.encode()
         return frame
 
@@ -234,7 +241,7 @@ class Worker:
     def ask_again(self):
         """Each second, as the engine does: one that comes when Python is about to wait is seen after that."""
         end = time.monotonic() + PATIENCE
-        while self.asked_to_stop and time.monotonic() < end and not select.select([self.socket], [], [], 1)[0]:
+        while self.asked_to_stop and time.monotonic() < end and not select.select([self.answers], [], [], 1)[0]:
             self.interrupt()
 
     def wait_for(self, text: str, asking: bool = False):

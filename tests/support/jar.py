@@ -477,7 +477,7 @@ class Listener:
             os.chmod(address, 0o777)
             if identity:
                 identity.own(address)
-        if kind == socket.SOCK_STREAM:
+        if kind != socket.SOCK_DGRAM:
             self.socket.listen(8)
         self.address = self.socket.getsockname()
         self._kind = kind
@@ -491,7 +491,7 @@ class Listener:
     def _serve(self) -> None:
         with contextlib.suppress(OSError):
             while True:
-                if self._kind == socket.SOCK_STREAM:
+                if self._kind != socket.SOCK_DGRAM:
                     caller, _ = self.socket.accept()
                     self.calls.append(b"connected")
                     caller.close()

@@ -119,7 +119,7 @@ Async<Engine::Answer> Engine::call_tool(std::shared_ptr<Opened> opened, std::sha
   tool.cancel = call->cancel;
   tool.wants_whole = true;
   tool.on_approval = [call](const server::Approval& approval) {
-    call->tell('a', json::serialize(approval.to_json()));
+    call->tell('a', json::serialize(approval.to_json(kSelf)));
   };
   if (flag_in(request, "stream"))
     tool.on_output = [call](OutputStream stream, std::string_view bytes) {

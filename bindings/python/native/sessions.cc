@@ -129,7 +129,7 @@ Async<Engine::Answer> Engine::open(json::object request) {
   auto opened = std::make_shared<Opened>();
   opened->dispatcher =
       std::make_unique<server::Dispatcher>(loop_, *engine_, std::move(settings), server::Audit());
-  const Result<std::string> id = opened->dispatcher->open("", {}, std::move(policy));
+  const Result<std::string> id = opened->dispatcher->open("", std::move(policy));
   if (!id) co_return std::unexpected(error_json("failed", id.error()));
   sessions_[*id] = opened;
   if (!links.empty()) {
