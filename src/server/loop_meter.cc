@@ -11,8 +11,11 @@
 namespace belljar::server {
 namespace {
 
-// Shorter turns are counted by wall time. To read schedstat takes about a microsecond.
+// Shorter turns are counted by wall time.
 constexpr std::chrono::milliseconds kWorthAsking{1};
+// To read schedstat takes microseconds, so it is not asked at every turn. What the thread has
+// waited since is taken for a wait of the present turn: it may seem so much shorter than it was.
+constexpr std::chrono::milliseconds kStale{5};
 constexpr std::chrono::milliseconds kLong{50};
 
 // Asio says nothing of when its wait has ended. The linker gives us its calls of epoll_wait
@@ -21,7 +24,8 @@ thread_local LoopMeter* meter_of_thread = nullptr;
 
 }  // namespace
 
-LoopMeter::Time LoopMeter::waited_for_cpu() const {
+LoopMeter::Time LoopMeter::waited_for_cpu() {
+  asked_ = Clock::now();
   std::array<char, 64> text{};
   const ssize_t size =
       retry([&] { return ::pread(schedstat_.get(), text.data(), text.size() - 1, 0); });
@@ -30,9 +34,9 @@ LoopMeter::Time LoopMeter::waited_for_cpu() const {
   return Time(waiting);
 }
 
-void LoopMeter::wait_ended(bool may_have_slept) {
+void LoopMeter::wait_ended() {
   began_ = Clock::now();
-  if (may_have_slept) waited_ = waited_for_cpu();
+  if (began_ - asked_ > kStale) waited_ = waited_for_cpu();
 }
 
 void LoopMeter::end_turn() {
@@ -56,7 +60,7 @@ void LoopMeter::end_turn() {
 void LoopMeter::run(Loop& loop) {
   schedstat_ = Fd(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC));  // or there is none
   meter_of_thread = this;
-  wait_ended(true);
+  wait_ended();
   while (loop.run_one() != 0) end_turn();
   meter_of_thread = nullptr;
 }
@@ -71,8 +75,7 @@ extern "C" [[gnu::used]] int __wrap_epoll_wait(int epoll_fd, epoll_event* events
                                                int timeout) {
   const int count = __real_epoll_wait(epoll_fd, events, most, timeout);
   const int error = errno;
-  if (belljar::server::LoopMeter* meter = belljar::server::meter_of_thread)
-    meter->wait_ended(timeout != 0);
+  if (belljar::server::LoopMeter* meter = belljar::server::meter_of_thread) meter->wait_ended();
   errno = error;
   return count;
 }

@@ -42,15 +42,16 @@ class LoopMeter {
   const std::array<std::uint64_t, kBounds.size()>& under() const { return under_; }
 
   // From epoll_wait, see the .cc file.
-  void wait_ended(bool may_have_slept);
+  void wait_ended();
 
  private:
-  Time waited_for_cpu() const;
+  Time waited_for_cpu();
   void end_turn();
 
   Fd schedstat_;
   Clock::time_point began_;  // the present turn
-  Time waited_{};            // for a CPU, until about then
+  Time waited_{};            // for a CPU, as it was told last
+  Clock::time_point asked_;  // when that was
   std::string_view about_;
   std::uint64_t turns_ = 0;
   Time longest_{};
