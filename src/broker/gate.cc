@@ -8,7 +8,7 @@
 namespace belljar::broker {
 namespace {
 
-constexpr std::size_t kChunk = std::size_t{16} << 10;
+constexpr std::size_t kMaxChunk = std::size_t{128} << 10;
 constexpr std::uint16_t kHttp = 80;
 constexpr std::uint16_t kHttps = 443;
 
@@ -37,10 +37,11 @@ Async<void> Gate::pass() {
 Async<bool> Gate::read_more() {
   for (;;) {
     const std::size_t before = held_.size();
-    held_.resize(before + kChunk);
+    held_.resize(before + chunk_);
     const ssize_t n = receive(link_.guest, std::span(held_).subspan(before));
     const bool waits = n < 0 && errno == EAGAIN;
     held_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+    if (n == static_cast<ssize_t>(chunk_)) chunk_ = std::min(2 * chunk_, kMaxChunk);
     if (n > 0) co_return true;
     ended_ = n == 0 && held_.empty();
     if (ended_) ::shutdown(link_.outside.native_handle(), SHUT_WR);
@@ -143,7 +144,7 @@ Async<void> Gate::listen() {
   };
   while (matters() && co_await readable(link_.outside)) {
     if (!matters()) break;
-    std::vector<std::byte> buffer(kChunk);  // here: connections that are silent need none
+    std::vector<std::byte> buffer(kFirstChunk);  // here: connections that are silent need none
     const ssize_t n = receive(link_.outside, buffer);
     if (n < 0 && errno == EAGAIN) continue;
     if (n < 0) co_return link_.cut();

@@ -23,6 +23,8 @@ struct GateParts {
   Program program;
 };
 
+inline constexpr std::size_t kFirstChunk = std::size_t{16} << 10;
+
 class Gate {
  public:
   Gate(GateParts parts, Link& link)
@@ -64,8 +66,9 @@ class Gate {
   Decision decision_;
   Program program_;
   Link& link_;
-  std::vector<std::byte> held_;  // of the guest, and not passed on
-  bool ended_ = false;           // the guest has nothing more to say, and all of it has gone
+  std::vector<std::byte> held_;      // of the guest, and not passed on
+  std::size_t chunk_ = kFirstChunk;  // to be read at once: more where more comes
+  bool ended_ = false;               // the guest has nothing more to say, and all of it has gone
   Speech speech_ = Speech::unknown;
   TlsTalk tls_;
   Upgrade upgrade_ = Upgrade::none;

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <ctime>
+#include <utility>
 
 #include "base/child.h"
 #include "base/clone.h"
@@ -89,6 +90,7 @@ void enter(const Entry& entry) noexcept {
   if (plan.identity) identity::apply(*plan.identity, entry.jar_uid, child);
   clock.mark("identity");
 
+  Fd settings = plan.net ? net::open_settings(*plan.net) : Fd();
   if (plan.view && plan.net)
     make_view_and_net(entry, child);
   else if (plan.view)
@@ -97,7 +99,7 @@ void enter(const Entry& entry) noexcept {
   // Beyond this point the host's files cannot be reached by path.
 
   if (plan.watchdog) hand_out_counters(entry.control_fd, child);
-  if (plan.net) net::apply(*plan.net, *entry.doors, child);
+  if (plan.net) net::apply(*plan.net, std::move(settings), *entry.doors, child);
   clock.mark("net");
 
   const bool given = entry.terminal_fd >= 0;

@@ -5,10 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
-#include <thread>
 
 #include "base/syscall.h"
+#include "launcher/ending.h"
 #include "launcher/launch.h"
 #include "launcher/request.h"
 #include "launcher/terminal.h"
@@ -21,9 +22,11 @@ using protocol::Kind;
 // How long an init without a pid namespace has to end what it started.
 constexpr int kEndMs = 2000;
 
-// How long the kernel has to end a jar. It takes longer where a guest's call cannot be
-// interrupted, as on a file system that does not answer.
-constexpr int kKillMs = 5000;
+// How long init has to end with everything else. Mostly that takes a millisecond.
+constexpr int kPromptMs = 50;
+
+// Between two further attempts, at most.
+constexpr int kLongestWaitMs = 1000;
 
 }  // namespace
 
@@ -41,6 +44,7 @@ Jar& Jar::operator=(Jar&& other) noexcept {
   std::swap(phases_, other.phases_);
   std::swap(watchdog_, other.watchdog_);
   std::swap(pid_namespace_, other.pid_namespace_);
+  std::swap(user_namespace_, other.user_namespace_);
   std::swap(other_uid_, other.other_uid_);
   std::swap(broker_, other.broker_);
   std::swap(connects_, other.connects_);
@@ -123,23 +127,30 @@ bool Jar::kill(int wait_ms) {
   return ended_within(wait_ms);
 }
 
+// However long it takes: who is told that a jar has ended may rely on it. It takes long where a
+// guest's call cannot be interrupted, as on a file system that does not answer.
+void Jar::kill_until_ended() {
+  if (kill(pid_namespace_ ? kPromptMs : kEndMs)) return;
+  const Namespaces namespaces = user_namespace_ ? Namespaces::pid_and_user : Namespaces::pid;
+  for (int wait_ms = kPromptMs;; wait_ms = std::min(2 * wait_ms, kLongestWaitMs)) {
+    if (pid_namespace_)
+      kill_within(init_pidfd_.get(), namespaces);
+    else
+      ::syscall(SYS_pidfd_send_signal, init_pidfd_.get(), SIGKILL, nullptr, 0);
+    if (ended_within(wait_ms)) return;
+  }
+}
+
 rusage Jar::end() {
   rusage used{};
   if (init_ < 0) return used;
-  if (!kill(pid_namespace_ ? 0 : kEndMs))
-    ::syscall(SYS_pidfd_send_signal, init_pidfd_.get(), SIGKILL, nullptr, 0);
+  kill_until_ended();
   // Its end is the end of everything in its pid namespace, and the kernel waits
   // for that. ECHILD: the caller has reaped it, and what was used is not known.
-  auto reap = [](const Fd& pidfd, rusage* usage) {
-    siginfo_t ignored{};
-    retry([&] {
-      return ::syscall(SYS_waitid, P_PIDFD, pidfd.get(), &ignored, WEXITED | __WALL, usage);
-    });
-  };
-  if (ended_within(kKillMs))
-    reap(init_pidfd_, &used);
-  else  // nobody can hasten it, and the caller may have other jars to see to
-    std::thread([reap, pidfd = std::move(init_pidfd_)] { reap(pidfd, nullptr); }).detach();
+  siginfo_t ignored{};
+  retry([&] {
+    return ::syscall(SYS_waitid, P_PIDFD, init_pidfd_.get(), &ignored, WEXITED | __WALL, &used);
+  });
   init_ = -1;
   init_pidfd_.reset();
   if (broker_) broker_->stop();

@@ -243,7 +243,8 @@ void load_listener(const Received& received, const Report& report) {
   if (fd == -EINVAL)  // before Linux 5.19
     fd = sys(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
   report.must(fd, "listen for calls");
-  // Or the broker could not take it. Meanwhile others of the jar can reach into it too.
+  // Or the broker could not take it. Meanwhile others of the jar may be able to reach into it: by
+  // then it is confined as they are, so that they gain nothing by it.
   report.must(sys(__NR_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0), "become readable");
   report.send(kListens, static_cast<std::uint32_t>(fd), "");
   report.wait();
@@ -294,9 +295,9 @@ void become_worker(const BelljarFork& fork) {
   if (received.ruleset_fd >= 0)
     report.must(sys(__NR_landlock_restrict_self, received.ruleset_fd, 0), "landlock_restrict_self");
   place_descriptors(fork.status_fd, received, report);
-  load_listener(received, report);
   set_limits(fork, received, report);
   load_filter(received, report);
+  load_listener(received, report);
   // Not before: who in the jar could write into it would have a process without the filter.
   report.must(sys(__NR_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0), "become readable again");
   const char joined = kJoined;

@@ -98,7 +98,7 @@ class Jar {
   // Makes everything inside end; true when it has within that time. Then, or to wait for the
   // rest of it, end().
   bool kill(int wait_ms);
-  // Ends everything inside and returns what it used.
+  // Ends everything inside, waits until it has ended, and returns what it used.
   rusage end();
   // After the end, when nothing more is asked about its cgroup.
   void release_group() { group_ = {}; }
@@ -110,6 +110,7 @@ class Jar {
   Status wait_until_ready(const Plan& plan, int error_fd, BrokerParts parts);
   Status send(protocol::Kind kind, std::uint32_t id, std::uint32_t value);
   bool ended_within(int wait_ms) const;
+  void kill_until_ended();
 
   std::vector<std::string> environment_;
   std::string workdir_;
@@ -124,6 +125,7 @@ class Jar {
   std::unique_ptr<broker::Broker> broker_;
   std::unique_ptr<broker::Connects> connects_;
   bool pid_namespace_ = false;
+  bool user_namespace_ = false;
   bool other_uid_ = false;  // than the caller's
   bool hung_up_ = false;    // init has; but a fork of the caller's may hide that
   std::uint32_t next_id_ = 1;

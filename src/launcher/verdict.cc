@@ -15,8 +15,8 @@ using std::chrono::milliseconds;
 
 // Between two looks, however long they take.
 constexpr milliseconds kLongestRest{1000};
-// A sum of a jar's memory that takes no longer may be made on an event loop.
-constexpr milliseconds kQuick{20};
+// Hundreds of jars may be asked again and again for what they use.
+constexpr milliseconds kFresh{250};
 
 const char* limit_behind(Reason reason) {
   switch (reason) {
@@ -73,25 +73,30 @@ std::optional<std::uint64_t> LimitWatch::memory_bytes(Jar& jar, std::uint64_t li
     last_memory_ = std::move(next_memory_);
     bytes = last_memory_->bytes;
   }
-  if (next_memory_) return bytes;
-  next_memory_ = std::make_shared<MemoryLook>();
-  elsewhere_([look = next_memory_, watchdog = jar.watchdog(), limit] {
-    const Clock::time_point began = Clock::now();
-    look->bytes = watchdog->memory_bytes(limit);
-    look->took = Clock::now() - began;
-    look->done = true;
-  });
+  if (!next_memory_) next_memory_ = begin_sum(jar, limit);
   return bytes;
 }
 
-std::uint64_t LimitWatch::memory_kb(Jar& jar) const {
+std::shared_ptr<LimitWatch::MemoryLook> LimitWatch::begin_sum(Jar& jar, std::uint64_t limit) {
+  auto look = std::make_shared<MemoryLook>();
+  elsewhere_([look, watchdog = jar.watchdog(), limit, one_sum = one_sum_] {
+    const std::lock_guard lock(*one_sum);
+    look->bytes = watchdog->memory_bytes(limit);
+    look->done = true;
+  });
+  return look;
+}
+
+std::uint64_t LimitWatch::memory_kb(Jar& jar) {
   if (!jar.has_watchdog()) return jar.group().memory_kb().value_or(0);
-  const MemoryLook* known = last_memory_.get();
-  // One thread at a time may ask the watchdog for it.
-  const bool is_asked = next_memory_ && !next_memory_->done;
-  if (is_asked || (known != nullptr && known->took > kQuick))
-    return known != nullptr ? known->bytes / 1024 : 0;
-  return jar.watchdog()->memory_bytes(0) / 1024;
+  if (!elsewhere_) return jar.watchdog()->memory_bytes(0) / 1024;
+  if (next_exact_ && next_exact_->done) last_exact_ = std::move(next_exact_);
+  if (!next_exact_ && Clock::now() >= fresh_until_) {
+    next_exact_ = begin_sum(jar, 0);
+    fresh_until_ = Clock::now() + kFresh;
+  }
+  const MemoryLook* known = last_exact_ ? last_exact_.get() : last_memory_.get();
+  return known != nullptr ? known->bytes / 1024 : 0;
 }
 
 std::optional<Reason> LimitWatch::look_now(Jar& jar) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "launcher/launch.h"
@@ -34,8 +35,13 @@ class LimitWatch {
   // CPU time at the last look.
   std::chrono::microseconds cpu_seen() const { return cpu_last_; }
   std::uint64_t peak_memory_kb() const { return peak_memory_kb_; }
-  // Now; or at the last look, if it takes long.
-  std::uint64_t memory_kb(Jar& jar) const;
+  // What the jar uses. Where sums are made elsewhere: what is known of it, and if that is not fresh
+  // another sum is begun.
+  std::uint64_t memory_kb(Jar& jar);
+  // One for memory_kb() is under way.
+  bool is_measuring() const { return next_exact_ && !next_exact_->done; }
+  // What is known is no longer true.
+  void forget_memory() { fresh_until_ = {}; }
   // The guest had as many processes and threads as it may, since CPU time was renewed, as
   // far as it was looked at.
   bool procs_were_full() const { return procs_were_full_; }
@@ -44,18 +50,24 @@ class LimitWatch {
   // One sum of the watchdog's.
   struct MemoryLook {
     std::uint64_t bytes = 0;
-    std::chrono::steady_clock::duration took{};
     std::atomic<bool> done = false;
   };
 
   std::chrono::microseconds count(Jar& jar);
   std::optional<Reason> look_now(Jar& jar);
   std::optional<std::uint64_t> memory_bytes(Jar& jar, std::uint64_t limit);
+  std::shared_ptr<MemoryLook> begin_sum(Jar& jar, std::uint64_t limit);
 
   Limits limits_;
   Elsewhere elsewhere_;
   std::shared_ptr<MemoryLook> last_memory_;  // the newest that is done
   std::shared_ptr<MemoryLook> next_memory_;  // under way elsewhere
+  // The same without a limit, below which a sum may be too high.
+  std::shared_ptr<MemoryLook> last_exact_;
+  std::shared_ptr<MemoryLook> next_exact_;
+  std::chrono::steady_clock::time_point fresh_until_;
+  // One thread at a time may ask the watchdog for a sum.
+  std::shared_ptr<std::mutex> one_sum_ = std::make_shared<std::mutex>();
   // Not at once: a guest that has just begun has used nothing.
   std::chrono::steady_clock::time_point next_look_ =
       std::chrono::steady_clock::now() + std::chrono::milliseconds(50);

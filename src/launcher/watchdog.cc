@@ -106,8 +106,8 @@ std::optional<std::uint64_t> bytes_after(std::string_view text, std::string_view
 // Counts a page shared by three processes as a third in each, and leaves out what is
 // counted once for all, by its object. A process that made itself unreadable counts in
 // full.
-std::uint64_t share_of_memory(int proc_fd, const std::string& pid, std::uint64_t resident) {
-  const std::string text = read_at(proc_fd, pid + "/smaps_rollup");
+std::uint64_t share_of_memory(int proc_fd, const std::string& task, std::uint64_t resident) {
+  const std::string text = read_at(proc_fd, task + "/smaps_rollup");
   std::optional<std::uint64_t> all = bytes_after(text, "\nPss:");
   if (!all) return resident;
   return *all - std::min(*all, bytes_after(text, "\nPss_Shmem:").value_or(0));
@@ -161,6 +161,22 @@ std::vector<std::string> Watchdog::processes() const {
   return pids;
 }
 
+// /proc shows a process by its first thread. When that has ended it shows no memory, and the
+// process may still have all it had, by its other threads. Each of these has a folder in /proc,
+// though not in the listing of it.
+Watchdog::Memory Watchdog::memory_of(const std::string& pid) const {
+  auto shown_by = [&](const std::string& task) -> Memory {
+    const std::string statm = read_at(proc_.get(), task + "/statm");
+    return {task, number(word(statm, 0)) * page_size(), number(word(statm, 1)) * page_size()};
+  };
+  const Memory first = shown_by(pid);
+  if (first.mapped > 0) return first;
+  const std::string tasks = pid + "/task";
+  for (const std::string& task : numbers_in(proc_.get(), tasks.c_str()))
+    if (Memory memory = shown_by(task); memory.mapped > 0) return memory;
+  return first;  // it has ended as a whole
+}
+
 // What stays when no process has it mapped.
 std::uint64_t Watchdog::kept_by_the_kernel() {
   std::uint64_t bytes = 0;
@@ -182,21 +198,22 @@ std::uint64_t Watchdog::kept_by_the_kernel() {
   return bytes;
 }
 
-std::uint64_t Watchdog::page_tables(const std::vector<std::string>& pids) const {
+std::uint64_t Watchdog::page_tables(const std::vector<Memory>& memories) const {
   std::uint64_t bytes = 0;
-  for (const std::string& pid : pids)
-    bytes += bytes_after(read_at(proc_.get(), pid + "/status"), "\nVmPTE:").value_or(0);
+  for (const Memory& memory : memories)
+    bytes += bytes_after(read_at(proc_.get(), memory.task + "/status"), "\nVmPTE:").value_or(0);
   return bytes;
 }
 
 // Shared memory without a name, as far as it is or was mapped: MADV_DONTNEED makes it
 // nobody's and leaves it there. Segments are counted already, by what they hold.
-std::uint64_t Watchdog::shared_mappings(const std::vector<std::string>& pids) {
+std::uint64_t Watchdog::shared_mappings(const std::vector<Memory>& memories) {
   static const std::string device = nameless_device();
   std::map<std::uint64_t, std::uint64_t> sizes;
-  for (const std::string& pid : pids)
+  for (const Memory& memory : memories) {
+    const std::string maps = read_all_at(proc_.get(), memory.task + "/maps", text_left_);
     // Lines of: begin-end permissions offset device inode name.
-    for_each_line(read_all_at(proc_.get(), pid + "/maps", text_left_), [&](std::string_view line) {
+    for_each_line(maps, [&](std::string_view line) {
       if (word(line, 3) != device || word(line, 5).starts_with("/SYSV")) return;
       std::string_view range = word(line, 0);
       const std::size_t dash = std::min(range.find('-'), range.size() - 1);
@@ -204,6 +221,7 @@ std::uint64_t Watchdog::shared_mappings(const std::vector<std::string>& pids) {
       std::uint64_t& size = sizes[number(word(line, 4))];
       size = std::max(size, hex(word(line, 2)) + length);
     });
+  }
   std::uint64_t sum = 0;
   for (auto& [inode, size] : sizes) {
     // A part that was unmapped since is still there.
@@ -222,20 +240,18 @@ std::uint64_t Watchdog::memory_bytes(std::uint64_t limit) {
 }
 
 std::uint64_t Watchdog::sum_of_memory(std::uint64_t limit) {
-  const std::vector<std::string> pids = processes();
-  std::vector<std::uint64_t> resident;
+  std::vector<Memory> memories;
   std::uint64_t mapped = 0;
   std::uint64_t sum = 0;
-  for (const std::string& pid : pids) {
-    const std::string statm = read_at(proc_.get(), pid + "/statm");
-    mapped += number(word(statm, 0)) * page_size();
-    resident.push_back(number(word(statm, 1)) * page_size());
-    sum += resident.back();
+  for (const std::string& pid : processes()) {
+    const Memory& memory = memories.emplace_back(memory_of(pid));
+    mapped += memory.mapped;
+    sum += memory.resident;
   }
   std::uint64_t other = kept_by_the_kernel();
   // One page of page table, eight bytes for each page: so much address space is needed.
   constexpr std::uint64_t kMappedPerTable = 512;
-  if (mapped / kMappedPerTable > limit / 8) other += page_tables(pids);
+  if (mapped / kMappedPerTable > limit / 8) other += page_tables(memories);
   // What does not fit into the address space cannot be hidden in it.
   if (mapped <= limit) {
     shared_bytes_ = 0;
@@ -243,7 +259,7 @@ std::uint64_t Watchdog::sum_of_memory(std::uint64_t limit) {
     const std::uint64_t change =
         mapped > mapped_then_ ? mapped - mapped_then_ : mapped_then_ - mapped;
     if (++looks_since_ >= kLooksBetween || change > limit / 16) {
-      shared_bytes_ = shared_mappings(pids);
+      shared_bytes_ = shared_mappings(memories);
       mapped_then_ = mapped;
       looks_since_ = 0;
     }
@@ -251,10 +267,10 @@ std::uint64_t Watchdog::sum_of_memory(std::uint64_t limit) {
   other += shared_bytes_;
   if (sum + other <= limit) return sum + other;
 
-  if (shared_bytes_ == 0) other += shared_mappings(pids);
+  if (shared_bytes_ == 0) other += shared_mappings(memories);
   std::uint64_t shares = 0;
-  for (std::size_t i = 0; i < pids.size(); ++i)
-    shares += share_of_memory(proc_.get(), pids[i], resident[i]);
+  for (const Memory& memory : memories)
+    shares += share_of_memory(proc_.get(), memory.task, memory.resident);
   return shares + other;
 }
 

@@ -50,12 +50,20 @@ class Watchdog {
   };
   using Times = std::map<std::string, Ticks>;
 
+  // What of a process shows its memory in /proc, and that of it.
+  struct Memory {
+    std::string task;
+    std::uint64_t mapped = 0;
+    std::uint64_t resident = 0;
+  };
+
   std::vector<std::string> processes() const;
+  Memory memory_of(const std::string& pid) const;
   void add_descendants(const std::string& pid, std::vector<std::string>& pids) const;
   std::uint64_t sum_of_memory(std::uint64_t limit);
   std::uint64_t kept_by_the_kernel();
-  std::uint64_t page_tables(const std::vector<std::string>& pids) const;
-  std::uint64_t shared_mappings(const std::vector<std::string>& pids);
+  std::uint64_t page_tables(const std::vector<Memory>& memories) const;
+  std::uint64_t shared_mappings(const std::vector<Memory>& memories);
   Ticks ticks_of(const std::string& pid) const;
   std::uint64_t lost_since_last_look(Times& now) const;
 

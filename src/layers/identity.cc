@@ -17,6 +17,8 @@ namespace {
 
 // Of the 128 that a user has: enough for every watcher of a build.
 constexpr char kMaxInotify[] = "32";
+// Each keeps a kilobyte of the kernel's memory. Of older kernels a user has fewer in all.
+constexpr char kMaxWatches[] = "65536";
 
 bool write_proc(const char* path, const char* text, std::size_t size) noexcept {
   Fd file(::open(path, O_WRONLY | O_CLOEXEC));
@@ -94,8 +96,10 @@ void apply(const Plan& plan, uid_t jar_uid, const Child& child) noexcept {
                "identity: write gid_map");
     // The caller's processes and the jar's draw on one account, which a guest could use up.
     // If it cannot be written (a container's /proc/sys), it is as it was.
-    if (plan.few_watches)
+    if (plan.few_watches) {
       (void)write_proc("/proc/sys/user/max_inotify_instances", kMaxInotify, sizeof kMaxInotify - 1);
+      (void)write_proc("/proc/sys/user/max_inotify_watches", kMaxWatches, sizeof kMaxWatches - 1);
+    }
     return;
   }
   // Leaving uid 0 would clear the capabilities that the later steps still need.

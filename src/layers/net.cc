@@ -1,5 +1,6 @@
 #include "layers/net.h"
 
+#include <fcntl.h>
 #include <linux/if_addr.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -14,7 +15,6 @@
 #include <cstring>
 
 #include "base/child.h"
-#include "base/fd.h"
 #include "base/probe.h"
 #include "layers/process.h"
 
@@ -28,6 +28,10 @@ constexpr unsigned char kOwn4[] = {192, 0, 0, 8};
 constexpr unsigned char kOwn6[] = {0x01, 0x00, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
 
 constexpr int kWaitingConnections = 64;
+
+// Least, first and most bytes of a TCP connection's buffer, in each direction. The kernel's own
+// most is some MB, and no limit but a cgroup's counts it. On a loopback more is not faster.
+constexpr char kTcpBuffer[] = "4096 65536 262144";
 
 // A request to the kernel's routing, made on the stack.
 class Request {
@@ -92,6 +96,14 @@ int lead_everything_here(int netlink_fd, unsigned loopback, const Family& of) no
   return add_route.send(netlink_fd);
 }
 
+// If it cannot be written (a container's /proc/sys), it is as it was.
+void limit_buffers(const Fd& settings) noexcept {
+  for (const char* name : {"net/ipv4/tcp_rmem", "net/ipv4/tcp_wmem"}) {
+    const Fd file(::openat(settings.get(), name, O_WRONLY | O_CLOEXEC));
+    if (file) (void)!::write(file.get(), kTcpBuffer, sizeof kTcpBuffer - 1);
+  }
+}
+
 int open_dns(int type, const Child& child) noexcept {
   const Fd low(::socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   child.must(bool(low), "net: socket for names");
@@ -123,8 +135,13 @@ std::optional<Plan> resolve(const Policy& policy, const Support& host) {
               .by_name = policy.network == Network::hosts};
 }
 
-void apply(const Plan& plan, Doors& doors, const Child& child) noexcept {
+Fd open_settings(const Plan& plan) noexcept {
+  return Fd(plan.loopback_up ? ::open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1);
+}
+
+void apply(const Plan& plan, Fd settings, Doors& doors, const Child& child) noexcept {
   if (!plan.loopback_up) return;
+  if (settings) limit_buffers(settings);
   const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   child.must(bool(socket), "net: socket");
   ifreq request{};

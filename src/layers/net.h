@@ -3,11 +3,13 @@
 // Defends against: reaching any address when the policy says none or loopback,
 // the host's own 127.0.0.1 and its abstract unix sockets included. For a network by
 // name it makes the place where the broker stands: it leads every address to the jar's
-// own loopback and opens port 53 there. Needs Linux 3.0 and root or a user namespace.
+// own loopback and opens port 53 there. It also bounds what a TCP connection may keep in the
+// kernel, where /proc/sys can be written. Needs Linux 3.0 and root or a user namespace.
 #pragma once
 
 #include <optional>
 
+#include "base/fd.h"
 #include "belljar/policy.h"
 
 namespace belljar {
@@ -33,6 +35,9 @@ struct Doors {
 
 Support probe();
 std::optional<Plan> resolve(const Policy& policy, const Support& host);
-void apply(const Plan& plan, Doors& doors, const Child& child) noexcept;
+// Before the view, in which they cannot be written: the machine's settings, of which those of the
+// network are the namespace's that the process is in when it opens one. Or nothing.
+Fd open_settings(const Plan& plan) noexcept;
+void apply(const Plan& plan, Fd settings, Doors& doors, const Child& child) noexcept;
 
 }  // namespace belljar::net

@@ -12,6 +12,7 @@
 
 #include "base/child.h"
 #include "base/descriptor_limit.h"
+#include "base/file.h"
 
 namespace belljar::rlimit {
 namespace {
@@ -20,6 +21,16 @@ constexpr std::uint64_t kMb = std::uint64_t{1} << 20;
 
 // A guest at its CPU limit gets SIGXCPU, and a second later SIGKILL.
 constexpr std::uint64_t kCpuGraceSecs = 1;
+
+// The kernel runs no program for core dumps at exactly 1, which is the limit of that program
+// itself; at 0 it does. Either is too small for a file.
+// https://man7.org/linux/man-pages/man5/core.5.html
+constexpr std::uint64_t kNoCore = 1;
+
+// What is counted for a user, and in a user namespace for the jar too: queued signals and POSIX
+// timers, and the bytes of POSIX message queues (three queues as mq_open makes them).
+constexpr std::uint64_t kSignals = 4096;
+constexpr std::uint64_t kQueueBytes = 256 << 10;
 
 // Threads count against RLIMIT_NPROC as processes do.
 std::uint64_t tasks_of_this_user() {
@@ -38,16 +49,47 @@ std::uint64_t tasks_of_this_user() {
   return count;
 }
 
+// Above what the user runs already. The jar's init is one more.
+std::optional<std::uint64_t> headroom(std::optional<std::uint64_t> procs) {
+  if (!procs) return procs;
+  return *procs + 1 + tasks_of_this_user();
+}
+
+// The kernel counts a jar's processes for its caller too, and a jar that may have as many as the
+// caller could use up the limit. What ends it from outside (launcher/ending.h) are two more.
+std::optional<std::uint64_t> tasks_of_its_own(std::optional<std::uint64_t> procs) {
+  rlimit64 callers{};
+  ::getrlimit64(RLIMIT_NPROC, &callers);  // cannot fail: the resource exists
+  const std::uint64_t limit = callers.rlim_cur;
+  const std::uint64_t most = procs ? *procs + 1 : RLIM64_INFINITY;
+  if (::geteuid() == 0 || limit == RLIM64_INFINITY || most <= limit / 2)
+    return procs ? std::optional(most) : procs;
+  const std::uint64_t others = tasks_of_this_user() + 2;
+  return std::min(most, limit - std::min(others, limit));
+}
+
+std::uint64_t hard_limit(__rlimit_resource resource) {
+  rlimit64 inherited{};
+  ::getrlimit64(resource, &inherited);  // cannot fail: the resource exists
+  return inherited.rlim_max;
+}
+
 }  // namespace
+
+Support probe() {
+  const std::string pattern = read_text("/proc/sys/kernel/core_pattern").value_or("");
+  if (pattern.starts_with('@')) return {.core_dumps = CoreDumps::service};
+  const bool settable = hard_limit(RLIMIT_CORE) >= kNoCore;
+  return {.core_dumps =
+              pattern.starts_with('|') && !settable ? CoreDumps::program : CoreDumps::nobody};
+}
 
 Plan resolve(const Policy& policy, bool own_count) {
   Plan plan;
   auto add = [&](__rlimit_resource resource, std::optional<std::uint64_t> soft,
                  std::uint64_t grace = 0) {
     if (!soft) return;
-    rlimit64 inherited{};
-    ::getrlimit64(resource, &inherited);  // cannot fail: the resource exists
-    const std::uint64_t hard = std::min<std::uint64_t>(*soft + grace, inherited.rlim_max);
+    const std::uint64_t hard = std::min<std::uint64_t>(*soft + grace, hard_limit(resource));
     plan.limits.push_back({resource, {std::min<std::uint64_t>(*soft, hard), hard}});
   };
   auto megabytes = [](std::optional<std::uint64_t> mb) {
@@ -57,16 +99,16 @@ Plan resolve(const Policy& policy, bool own_count) {
   add(RLIMIT_DATA, megabytes(limits.memory_mb));
   add(RLIMIT_FSIZE, megabytes(limits.file_sz_mb));
   add(RLIMIT_NOFILE, limits.open_fds);
-  if (const auto callers = descriptor_limit_before(); callers && !limits.open_fds) {
-    rlimit64 raised{};
-    ::getrlimit64(RLIMIT_NOFILE, &raised);  // cannot fail: the resource exists
-    plan.limits.push_back({RLIMIT_NOFILE, {*callers, raised.rlim_max}});
-  }
+  if (const auto callers = descriptor_limit_before(); callers && !limits.open_fds)
+    plan.limits.push_back({RLIMIT_NOFILE, {*callers, hard_limit(RLIMIT_NOFILE)}});
   if (!limits.cpu_renews) add(RLIMIT_CPU, limits.cpu_secs, kCpuGraceSecs);
-  add(RLIMIT_CORE, 0);
-  // The jar's init is one more. Without a count of the jar's own the limit is
-  // headroom above what the user runs already.
-  if (limits.procs) add(RLIMIT_NPROC, *limits.procs + 1 + (own_count ? 0 : tasks_of_this_user()));
+  add(RLIMIT_CORE, kNoCore);
+  // With these a guest could run before everybody else, its own init among them.
+  add(RLIMIT_RTPRIO, 0);
+  add(RLIMIT_NICE, 0);
+  add(RLIMIT_SIGPENDING, kSignals);
+  add(RLIMIT_MSGQUEUE, kQueueBytes);
+  add(RLIMIT_NPROC, own_count ? tasks_of_its_own(limits.procs) : headroom(limits.procs));
   return plan;
 }
 

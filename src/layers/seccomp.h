@@ -35,6 +35,8 @@ struct Extra {
   // Processes of this jar join others, whose own filter then comes on top of this one: so it
   // refuses only what all of them do, and not setns.
   bool joins = false;
+  // There is no pid namespace: the guest can name init, the supervisor and the caller's processes.
+  bool hosts_pids = false;
 };
 
 struct Plan {
@@ -42,6 +44,7 @@ struct Plan {
   // No truncate(2): by /proc/self/fd it would empty a file that was given only to be read, and
   // Landlock knows of it from Linux 6.2 on. Programs empty what they have opened by ftruncate(2).
   bool no_truncate = false;
+  bool hosts_pids = false;  // see Extra
 };
 
 Support probe();

@@ -119,6 +119,11 @@ Program prologue(Arch arch) {
 Program compile(const Condition& condition, std::size_t miss) {
   if (condition.test == Test::always) return {};
   Program out = {load(low(condition.arg))};
+  if (condition.test == Test::given) {
+    append(out, {jump(BPF_JEQ, 0, 0, 2), load(low(condition.arg) + sizeof(std::uint32_t)),
+                 jump(BPF_JEQ, 0, miss, 0)});
+    return out;
+  }
   if (condition.test == Test::any_bit) {
     out.push_back(jump(BPF_JSET, condition.mask, 0, miss));
     return out;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/audit.h>
+#include <linux/ioprio.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -11,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -431,6 +433,54 @@ TEST_P(EveryFilter, refuses_the_limits_of_another_process) {
   expect_low_halves("prlimit64", {0, RLIMIT_CPU}, kAllow);
   for (std::uint64_t pid : Values{1, 2, 4194304})
     expect_low_halves("prlimit64", {pid, RLIMIT_CPU}, refused(EPERM));
+}
+
+// All 64 bits of a pointer count: one whose low half is zero is one.
+TEST_P(EveryFilter, changes_of_the_limit_on_core_dumps_succeed_and_do_nothing) {
+  constexpr std::uint64_t kHigh = 0x7000'0000'0000;
+  const std::uint32_t nothing_done = SECCOMP_RET_ERRNO;
+  expect_low_halves("setrlimit", {RLIMIT_CORE, 0x1000}, nothing_done);
+  expect_low_halves("setrlimit", {RLIMIT_CPU, 0x1000}, kAllow);
+  for (std::uint64_t given : Values{0x1000, kHigh, kHigh | 0x1000}) {
+    expect("prlimit64", {0, RLIMIT_CORE, given, 0}, nothing_done);
+    expect("prlimit64", {0, RLIMIT_CORE, given, given}, refused(EPERM));
+    expect("prlimit64", {0, RLIMIT_CORE, 0, given}, kAllow);
+    expect("prlimit64", {0, RLIMIT_NOFILE, given, given}, kAllow);
+  }
+  expect("prlimit64", {1, RLIMIT_CORE, 0x1000, 0}, refused(EPERM));
+}
+
+TEST_P(EveryFilter, refuses_to_change_how_init_is_scheduled) {
+  for (const char* call :
+       {"sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity"}) {
+    expect_low_halves(call, {1}, refused(EPERM));
+    for (std::uint64_t pid : Values{0, 2, 10, 101, 4194304}) expect_low_halves(call, {pid}, kAllow);
+  }
+  struct Kinds {
+    const char* call;
+    std::uint64_t process, group, user;
+  };
+  for (auto [call, process, group, user] :
+       {Kinds{"setpriority", PRIO_PROCESS, PRIO_PGRP, PRIO_USER},
+        {"ioprio_set", IOPRIO_WHO_PROCESS, IOPRIO_WHO_PGRP, IOPRIO_WHO_USER}}) {
+    for (std::uint64_t kind : {process, group}) {
+      expect_low_halves(call, {kind, 1}, refused(EPERM));
+      for (std::uint64_t who : Values{0, 2, 4194304}) expect_low_halves(call, {kind, who}, kAllow);
+    }
+    for (std::uint64_t who : Values{0, 1, 1000})
+      expect_low_halves(call, {user, who}, refused(EPERM));
+  }
+  expect_low_halves("setpgid", {0, 1}, refused(EPERM));
+  for (std::uint64_t group : Values{0, 2}) expect_low_halves("setpgid", {0, group}, kAllow);
+  expect_low_halves("prctl", {62 /* PR_SCHED_CORE */, 1, 1}, refused(EINVAL));
+  expect_low_halves("prctl", {PR_SET_NAME}, kAllow);
+}
+
+TEST_P(EveryFilter, refuses_leases_and_no_other_locks) {
+  expect_low_halves("fcntl", {3, F_SETLEASE, F_RDLCK}, refused(EACCES));
+  for (std::uint64_t command : Values{F_DUPFD_CLOEXEC, F_GETFL, F_SETLK, F_OFD_SETLKW, F_GETLEASE,
+                                      F_SETPIPE_SZ, F_ADD_SEALS})
+    expect_low_halves("fcntl", {3, command}, kAllow);
 }
 
 TEST_P(EveryFilter, refuses_shared_memory_without_a_name_when_it_is_not_counted) {

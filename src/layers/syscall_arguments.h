@@ -13,11 +13,13 @@ namespace belljar::seccomp {
 
 // What a condition asks of the low 32 bits of one argument. Of all arguments
 // looked at here the kernel reads no more, so a guest may put anything above.
+// A pointer is the exception.
 enum class Test {
   always,   // holds
   any_bit,  // at least one bit of `mask` is set
   one_of,   // masked, it is one of `values`
   none_of,  // masked, it is none of `values`
+  given,    // all 64 bits: a pointer that is not null
 };
 
 struct Condition {
@@ -30,11 +32,12 @@ struct Condition {
   std::span<const std::uint32_t> list() const { return std::span(values).first(count); }
 };
 
-// `call` fails with `err` when every condition holds.
+// `call` fails with `err` when every condition holds. With 0 it seems to succeed, and
+// nothing is done.
 struct Refusal {
   const char* call = "";
   int err = 0;
-  std::array<Condition, 2> when{};
+  std::array<Condition, 3> when{};
 };
 
 // Arguments refused under either list. One of the two socket tables goes with

@@ -85,8 +85,13 @@ constexpr const char* kStructArguments[] = {
     "openat2",  // mode in memory; tar and libpathrs fall back to openat
 };
 
+// Contexts are counted for the whole machine (fs.aio-max-nr) and for nobody in it. InnoDB and
+// nginx go on without them when the kernel has none.
+constexpr const char* kMachineCounts[] = {"io_setup"};
+
 constexpr Group kAbsent[] = {
     {"arguments in memory", "a filter cannot read what a pointer points to", kStructArguments},
+    {"counted for the machine", "one jar could take what all others need", kMachineCounts},
 };
 
 constexpr const char* kMemfd[] = {"memfd_create"};

@@ -13,6 +13,10 @@ namespace belljar::view {
 namespace {
 
 // Every bound tree: no set-id programs, no devices.
+// Terminals are counted for the whole machine (kernel.pty.max, 4096 as a rule): so many are more
+// than anybody opens at once, and few of those.
+constexpr const char* kTerminals = "newinstance,ptmxmode=0666,mode=620,max=64";
+
 constexpr std::uint64_t kTreeFlags = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 
 // A symlink is a thing to mount as well, and to mount on: then it cannot be changed.
@@ -130,8 +134,7 @@ class Builder {
         mount_proc(op);
         break;
       case Step::mount_devpts:
-        child_.must(::mount("devpts", target, "devpts", MS_NOSUID | MS_NOEXEC,
-                            "newinstance,ptmxmode=0666,mode=620") == 0,
+        child_.must(::mount("devpts", target, "devpts", MS_NOSUID | MS_NOEXEC, kTerminals) == 0,
                     "view: mount devpts");
         break;
       case Step::lock_if_there:

@@ -10,6 +10,7 @@ Host probe_host(const Caller& caller) {
           .seccomp = seccomp::probe(),
           .notify = notify::probe(),
           .cgroup = cgroup::probe(),
+          .rlimit = rlimit::probe(),
           .measured = true};
 }
 
@@ -21,6 +22,7 @@ Host assume_host() {
           .seccomp = {.filters = true},
           .notify = {},
           .cgroup = cgroup::probe(),
+          .rlimit = rlimit::probe(),
           .measured = false};
 }
 

@@ -32,6 +32,7 @@ struct Host {
   seccomp::Support seccomp;
   notify::Support notify;
   cgroup::Support cgroup;
+  rlimit::Support rlimit = {};
   bool measured = false;  // found by trying; else assumed, and the launch will tell
 };
 

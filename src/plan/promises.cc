@@ -71,10 +71,15 @@ class Judge {
   }
 
   void exceptions() {
-    if (plan_.layout.lost_exceptions) {
+    const std::string& own = plan_.layout.shown_own;
+    if (!own.empty())
+      lose(Promise::exceptions, true,
+           own +
+               " is belljar's own, lies in what is granted, and only mounts of our own can hide it",
+           std::string("grant less, or ") + kGetNamespaces);
+    if (plan_.layout.lost_exceptions)
       lose(Promise::exceptions, true, "hide and protect need mounts of our own", kGetNamespaces);
-      return;
-    }
+    if (plan_.layout.lost_exceptions || !own.empty()) return;
     if (plan_.view && policy_.need(Promise::exceptions) != Need::unasked)
       keep(Promise::exceptions, {"view"});
   }
@@ -137,10 +142,20 @@ class Judge {
     }
     if (!plan_.pid_namespace)
       lose(Promise::processes, false,
-           "System V memory of the host can be reached, and limits, priority and CPUs of the "
-           "caller's "
-           "processes changed",
+           std::string("System V memory of the host can be reached, and ") +
+               (plan_.seccomp ? "" : "limits, priority and ") +
+               "CPUs of the caller's processes changed",
            kGetNamespaces);
+    if (host_.rlimit.core_dumps == rlimit::CoreDumps::program)
+      lose(Promise::processes, false,
+           "a crash inside runs the host's program for core dumps (kernel.core_pattern), since "
+           "the limit on core files is 0 here and cannot be raised",
+           "start belljar where the hard limit is at least 1 (ulimit -H -c unlimited)");
+    if (host_.rlimit.core_dumps == rlimit::CoreDumps::service)
+      lose(Promise::processes, false,
+           "the host's service for core dumps (kernel.core_pattern) hears of a crash inside; the "
+           "kernel sends it no memory",
+           "a core_pattern that is a file or a program");
     // The network namespace also has the abstract unix sockets to itself.
     if (!plan_.net && !scoped && !plan_.makes_connects())
       lose(Promise::processes, false, "abstract unix sockets of the host can be reached",

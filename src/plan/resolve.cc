@@ -65,8 +65,9 @@ Result<Plan> resolve(const Policy& policy, const Host& host, const Caller& calle
   // Who joins a jar brings its domain along.
   if (!warm) plan.landlock = landlock::resolve(policy, plan.layout, host.landlock, view);
   if (role == Role::joinable) leave_to_namespaces(plan);
-  plan.seccomp =
-      TRY(seccomp::resolve(policy, host.seccomp, {.no_memfd = plan.no_memfd, .joins = warm}));
+  plan.seccomp = TRY(seccomp::resolve(
+      policy, host.seccomp,
+      {.no_memfd = plan.no_memfd, .joins = warm, .hosts_pids = !plan.pid_namespace}));
   if (plan.net) plan.notify = notify::resolve(policy, host.notify);
   // As another user, or with more rights than the guest, we would reach what it could not.
   if (!view && !host.identity.root && plan.seccomp && !plan.sockets_are_granted())

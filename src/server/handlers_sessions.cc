@@ -1,6 +1,7 @@
 #include <array>
 #include <ctime>
 #include <optional>
+#include <set>
 
 #include "server/fields.h"
 #include "server/handlers.h"
@@ -53,6 +54,10 @@ Response tell(App& app, std::string_view event, const std::string& id, const Req
 Async<Response> list_sessions(App& app, Request request) {
   json::array list;
   const Principal& principal = principal_of(request);
+  std::set<std::string> listed;
+  for (const SessionEntry* entry : app.book().all(principal)) listed.insert(entry->id());
+  co_await app.engine().measure([&](const std::string& id) { return listed.contains(id); });
+  if (app.has_ended()) co_return refuse(kUnavailable, "the server has stopped", kStartsAgain);
   for (const SessionEntry* entry : app.book().all(principal))
     list.push_back(to_json(*entry, app.engine().info(entry->id()), principal));
   json::object answer;
@@ -109,6 +114,9 @@ Async<Response> get_session(App& app, Request request) {
   Result<session::SessionView> view = co_await app.engine().view(id, principal_of(request).name);
   answer["plan"] = nullptr;
   if (view) answer["plan"] = std::move(view->plan);
+  if (app.has_ended()) co_return refuse(kUnavailable, "the server has stopped", kStartsAgain);
+  // What its guest uses was measured meanwhile.
+  if (const auto info = app.engine().info(id)) answer["memory_kb"] = info->memory_kb;
   co_return answer_json(answer);
 }
 

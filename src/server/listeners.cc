@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/passing.h"
 #include "base/syscall.h"
 
 namespace belljar::server {
@@ -66,6 +67,7 @@ Result<Fd> listen_locally(const std::string& path) {
   if (::bind(socket.get(), plain(address), sizeof address) < 0)
     return fail("bind " + path, errno, "make its folder first, or choose another");
   if (::chmod(path.c_str(), 0600) < 0) return fail("chmod " + path, errno);
+  refuse_descriptors(socket.get());  // and so does each connection
   if (::listen(socket.get(), kBacklog) < 0) return fail("listen on " + path, errno);
   return socket;
 }

@@ -233,6 +233,7 @@ Async<ToolAnswer> Dispatcher::run_sessions(ToolCall& call) {
   ToolAnswer answer;
   if (call.tool == "session_list") {
     json::array list;
+    co_await engine_.measure([&](const std::string& id) { return may_use(id, call.principal); });
     for (const SessionInfo& info : sessions(call.principal)) {
       if (call.only_this_session && info.id != call.session) continue;
       const std::string name(name_in(info.id));

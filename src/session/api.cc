@@ -36,6 +36,11 @@ struct Engine::State {
     return answer.get();
   }
 
+  Async<Status> measure() {
+    co_await engine->measure();
+    co_return Status();
+  }
+
   template <class T>
   static Async<void> finish(Async<Result<T>> work, std::promise<Result<T>>& promise) {
     Result<T> result = co_await std::move(work);
@@ -94,6 +99,7 @@ Status Engine::close(const std::string& session) {
 }
 
 std::vector<SessionInfo> Engine::list() {
+  (void)state_->call<void>([&] { return state_->measure(); });
   return state_->ask([&] { return state_->engine->list(); });
 }
 

@@ -20,11 +20,6 @@ constexpr milliseconds kIdleTick{1000};
 // Reading what a jar used is a quarter of a small call's time. What a shorter one used is
 // charged to nobody, or at the next look to whoever runs then.
 constexpr milliseconds kWorthCounting{5};
-// Hundreds of jars may be asked for it again and again, on the loop.
-constexpr milliseconds kMemoryKnown{250};
-// Everything inside has been killed, and is mostly gone within a few; but of a guest with
-// millions of mappings the kernel has seconds to clear up.
-constexpr int kEndTimeMs = 50;
 // A fork takes a few; with five hundred guests at work on two cores it took twenty seconds.
 constexpr milliseconds kJoinTime{60'000};
 // A guest of the jar can stop a fork that is on its way, and it is looked after so often.
@@ -40,12 +35,20 @@ Result<Fd> another(int fd) {
   return copy;
 }
 
+// What the guest sees is opened for the launch. Its mounts hold it from then on, so device and
+// inode stay what they were.
+std::shared_ptr<const Plan> launched(Plan plan) {
+  for (Place& place : plan.layout.places) place.fd.reset();
+  return std::make_shared<const Plan>(std::move(plan));
+}
+
 }  // namespace
 
 AsyncJar::AsyncJar(Loop& loop, Asides asides, launcher::Started started)
     : loop_(loop),
       ending_(asides.ending),
-      plan_(std::make_shared<const Plan>(std::move(started.plan))),
+      owner_(std::move(asides.owner)),
+      plan_(launched(std::move(started.plan))),
       jar_(std::move(started.jar)),
       watch_(
           plan_->policy.limits,
@@ -56,7 +59,7 @@ AsyncJar::AsyncJar(Loop& loop, Asides asides, launcher::Started started)
 
 Result<std::shared_ptr<AsyncJar>> AsyncJar::make(Loop& loop, Asides asides,
                                                  launcher::Started started) {
-  std::shared_ptr<AsyncJar> jar(new AsyncJar(loop, asides, std::move(started)));
+  std::shared_ptr<AsyncJar> jar(new AsyncJar(loop, std::move(asides), std::move(started)));
   // A guest can keep init from reading, and nobody may wait for that.
   if (::fcntl(jar->jar_.control_fd(), F_SETFL, O_NONBLOCK) < 0) return fail("watch a jar", errno);
   jar->control_.assign(TRY(another(jar->jar_.control_fd())).release());
@@ -250,22 +253,19 @@ void AsyncJar::begin_call() {
 
 void AsyncJar::end_call() {
   if (ended_) return;
-  memory_known_until_ = {};  // what it used may be free again
+  watch_.forget_memory();  // what it used may be free again
   procs_were_full_ =
       watch_.procs_were_full() || (!pids_limit_hit_ && jar_.group().pids_limit_hit());
   if (--calls_ > 0) return;
-  if (Clock::now() - call_began_ > kWorthCounting) watch_.renew_cpu(jar_);
+  if (Clock::now() - call_began_ > kWorthCounting) {
+    watch_.renew_cpu(jar_);
+    (void)watch_.memory_kb(jar_);  // so that it is known when somebody asks
+  }
   procs_were_full_ = procs_were_full_ || watch_.procs_were_full();
   out_of_cpu_ = false;
 }
 
-std::uint64_t AsyncJar::memory_kb() {
-  if (ended_) return 0;
-  if (Clock::now() < memory_known_until_) return memory_kb_;
-  memory_kb_ = watch_.memory_kb(jar_);
-  memory_known_until_ = Clock::now() + kMemoryKnown;
-  return memory_kb_;
-}
+std::uint64_t AsyncJar::memory_kb() { return ended_ ? 0 : watch_.memory_kb(jar_); }
 
 void AsyncJar::end() { end_for(std::nullopt); }
 
@@ -280,21 +280,19 @@ void AsyncJar::end_for(std::optional<Reason> reason) {
   ended_ = true;
   ended_by_ = reason;
   procs_were_full_ = watch_.procs_were_full();
-  const bool has_gone = jar_.kill(kEndTimeMs);
+  (void)jar_.kill(0);
   if (!ended_by_ && jar_.group().out_of_memory()) ended_by_ = Reason::out_of_memory;
-  if (has_gone) {
-    jar_.end();
-    jar_.release_group();
-  } else {
-    std::promise<void> gone;
-    rest_ = gone.get_future().share();
-    ending_.begin([jar = std::move(jar_), gone = std::move(gone)]() mutable {
-      {
-        launcher::Jar ending = std::move(jar);
-      }  // ends and goes here
-      gone.set_value();
-    });
-  }
+  // Of a guest with millions of mappings the kernel has seconds to clear up, and a broker may have
+  // connections to end.
+  std::promise<void> gone;
+  rest_ = gone.get_future().share();
+  auto end = [jar = std::move(jar_), gone = std::move(gone)]() mutable {
+    {
+      launcher::Jar ending = std::move(jar);
+    }  // ends and goes here
+    gone.set_value();
+  };
+  ending_.begin(std::move(end), owner_);
   boost::system::error_code ignored;  // closing cannot fail in a way that matters
   (void)control_.close(ignored);
   (void)pidfd_.close(ignored);

@@ -65,6 +65,7 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
   struct Asides {
     Aside& watching;
     Aside& ending;
+    std::string owner = {};  // whose turn to end it is
   };
   static Result<std::shared_ptr<AsyncJar>> make(Loop& loop, Asides asides,
                                                 launcher::Started started);
@@ -110,7 +111,9 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
   // For other threads, which may still look at it when the jar has gone.
   std::shared_ptr<const Plan> shared_plan() const { return plan_; }
   std::optional<uid_t> uid() const { return jar_.uid(); }  // where it is not the engine's
-  std::uint64_t memory_kb();  // a quarter of a second old at most, while a call runs
+  // What is known of it now; if that is older than a quarter of a second, it is measured anew.
+  std::uint64_t memory_kb();
+  bool is_measuring() const { return !ended_ && watch_.is_measuring(); }
 
  private:
   static constexpr std::uint32_t kFirstFork = 1U << 31;  // init counts from 1
@@ -126,6 +129,7 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
 
   Loop& loop_;
   Aside& ending_;
+  std::string owner_;
   std::shared_ptr<const Plan> plan_;
   launcher::Jar jar_;
   launcher::LimitWatch watch_;
@@ -141,9 +145,7 @@ class AsyncJar : public std::enable_shared_from_this<AsyncJar> {
   bool pids_limit_hit_ = false;  // before this call
   bool ended_ = false;
   std::optional<Reason> ended_by_;
-  std::uint64_t memory_kb_ = 0;
-  std::chrono::steady_clock::time_point memory_known_until_;
-  std::shared_future<void> rest_;  // valid: the jar was still ending when it was let go
+  std::shared_future<void> rest_;  // valid: it has ended, and this is when all of it has
 };
 
 }  // namespace belljar::session

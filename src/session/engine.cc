@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::size_t kMaxId = 128;
 constexpr std::size_t kMaxReaped = 10'000;  // remembered, so that their next call can say so
+// For what guests use, and how often it is asked whether it is known.
+constexpr std::chrono::milliseconds kMeasureTime{500};
+constexpr std::chrono::milliseconds kMeasureLook{2};
 
 }  // namespace
 
@@ -90,8 +93,8 @@ std::optional<std::string> Engine::end(std::chrono::milliseconds removal) {
   for (auto& [id, session] : sessions_) session->end();
   sessions_.clear();
   // Calls that the loop will not go on with may hold sessions longer; their files go now.
-  for (Aside* aside :
-       {&common_->aside, &common_->launching, &common_->starting, &common_->removing})
+  for (Aside* aside : {&common_->aside, &common_->launching, &common_->starting, &common_->ending,
+                       &common_->removing})
     aside->finish();
   remove_tree(folder, common_->gives_up_removing());
   std::error_code ignored;  // then it is not there
@@ -135,10 +138,17 @@ Result<std::string> Engine::open(const std::string& id, std::optional<Policy> po
   return name;
 }
 
-Result<std::shared_ptr<Session>> Engine::find_or_open(const std::string& id) {
-  const auto found = sessions_.find(id);
-  if (found != sessions_.end()) return found->second;
-  return make_session(id, policy_);
+Async<Result<std::shared_ptr<Session>>> Engine::find_or_open(std::string id) {
+  auto found = sessions_.find(id);
+  if (found != sessions_.end()) co_return found->second;
+  if (common_->settings.max_total_memory_mb) {
+    const std::shared_ptr<Reaper> reaper = reaper_;
+    co_await measure();
+    if (reaper->engine == nullptr) co_return fail("the sessions have ended");
+    found = sessions_.find(id);
+    if (found != sessions_.end()) co_return found->second;
+  }
+  co_return make_session(id, policy_);
 }
 
 Result<Engine::Sessions::iterator> Engine::find(const std::string& id) {
@@ -168,11 +178,25 @@ std::optional<SessionInfo> Engine::info(const std::string& id) {
                      .memory_kb = session.memory_kb()};
 }
 
-std::vector<SessionInfo> Engine::list(const std::function<bool(const std::string& id)>& wanted) {
+std::vector<SessionInfo> Engine::list(const Wanted& wanted) {
   std::vector<SessionInfo> infos;
   for (const auto& [id, session] : sessions_)
     if (!wanted || wanted(id)) infos.push_back(*info(id));
   return infos;
+}
+
+// The engine may go meanwhile.
+Async<void> Engine::measure(Wanted wanted) {
+  std::vector<std::shared_ptr<Session>> asked;
+  for (const auto& [id, session] : sessions_)
+    if (!wanted || wanted(id)) asked.push_back(session);
+  for (const auto& session : asked) (void)session->memory_kb();
+  asio::steady_timer look(common_->loop);
+  const Clock::time_point end = Clock::now() + kMeasureTime;
+  while (Clock::now() < end && std::ranges::any_of(asked, &Session::is_measuring)) {
+    look.expires_after(kMeasureLook);
+    co_await look.async_wait(kAwait);
+  }
 }
 
 Status Engine::close(const std::string& id) {
@@ -202,32 +226,32 @@ Async<Result<SessionView>> Engine::view(std::string id, std::string owner) {
 // ---- calls --------------------------------------------------------------------
 
 Async<Result<PythonResult>> Engine::python(std::string id, PythonCall call) {
-  Result<std::shared_ptr<Session>> session = find_or_open(id);
+  Result<std::shared_ptr<Session>> session = co_await find_or_open(std::move(id));
   if (!session) co_return std::unexpected(session.error());
   co_return co_await (*session)->python(std::move(call));
 }
 
 Async<Result<ShellResult>> Engine::shell(std::string id, ShellCall call) {
-  Result<std::shared_ptr<Session>> session = find_or_open(id);
+  Result<std::shared_ptr<Session>> session = co_await find_or_open(std::move(id));
   if (!session) co_return std::unexpected(session.error());
   co_return co_await (*session)->shell(std::move(call));
 }
 
 Async<Result<std::shared_ptr<Program>>> Engine::spawn(std::string id, ProgramCall call) {
-  Result<std::shared_ptr<Session>> session = find_or_open(id);
+  Result<std::shared_ptr<Session>> session = co_await find_or_open(std::move(id));
   if (!session) co_return std::unexpected(session.error());
   co_return co_await (*session)->spawn(std::move(call));
 }
 
 Async<Result<ProgramEnd>> Engine::run(std::string id, ProgramCall call,
                                       std::optional<std::chrono::milliseconds> time) {
-  Result<std::shared_ptr<Session>> session = find_or_open(id);
+  Result<std::shared_ptr<Session>> session = co_await find_or_open(std::move(id));
   if (!session) co_return std::unexpected(session.error());
   co_return co_await (*session)->run(std::move(call), time);
 }
 
 Async<Status> Engine::reset(std::string id) {
-  Result<std::shared_ptr<Session>> session = find_or_open(id);
+  Result<std::shared_ptr<Session>> session = co_await find_or_open(std::move(id));
   if (!session) co_return std::unexpected(session.error());
   co_return co_await (*session)->reset();
 }

@@ -20,6 +20,8 @@ inline constexpr std::chrono::seconds kRemovalTime{10};
 
 class Engine {
  public:
+  using Wanted = std::function<bool(const std::string& id)>;
+
   static Result<std::unique_ptr<Engine>> make(Loop& loop, Policy policy, Caller caller,
                                               SessionSettings settings,
                                               std::optional<Reach> bound = {});
@@ -44,10 +46,12 @@ class Engine {
   // Runs it beside the loop, for who has nothing else to do there.
   Async<Result<SessionView>> view(std::string id, std::string owner);
   Status close(const std::string& id);
-  // What it knows of one session, or of all that `wanted` says. What their guests use is summed up
-  // for that, at a third of a millisecond each: count() and has() cost nothing.
+  // What is known of one session, or of all that `wanted` says.
   std::optional<SessionInfo> info(const std::string& id);
-  std::vector<SessionInfo> list(const std::function<bool(const std::string& id)>& wanted = {});
+  std::vector<SessionInfo> list(const Wanted& wanted = {});
+  // Before that: what their guests use is summed up beside the loop. A guest can make it long, and
+  // then this ends before it is known.
+  Async<void> measure(Wanted wanted = {});
   std::size_t count() const { return sessions_.size(); }
   bool has(const std::string& id) const { return sessions_.contains(id); }
   // What somebody keeps of it; it goes when the session does. nullptr: there is none now.
@@ -66,7 +70,7 @@ class Engine {
   using Sessions = std::map<std::string, std::shared_ptr<Session>>;
 
   Engine(Loop& loop, Policy policy, Caller caller, SessionSettings settings, std::string folder);
-  Result<std::shared_ptr<Session>> find_or_open(const std::string& id);
+  Async<Result<std::shared_ptr<Session>>> find_or_open(std::string id);
   Result<std::shared_ptr<Session>> make_session(const std::string& id, Policy policy);
   Result<Sessions::iterator> find(const std::string& id);
   Status check_room();

@@ -92,6 +92,7 @@ Policy shared_by_sessions(Policy policy, const SessionSettings& settings) {
   policy.limits.cpu_renews = true;
   policy.limits.timeout.reset();  // calls have their own
   policy.files.workdir = settings.workdir;
+  policy.files.start_in.clear();  // a command's; workers start in the workdir
   return policy;
 }
 
@@ -208,8 +209,9 @@ Async<Status> Session::launch(std::shared_ptr<Warm> warm) {
       co_await common_->launching.run(common_->loop, std::move(owner), std::move(work));
   if (launched.host.measured) common_->host = std::move(launched.host);
   if (!launched.started) co_return std::unexpected(launched.started.error());
-  Result<std::shared_ptr<AsyncJar>> jar = AsyncJar::make(
-      common_->loop, {common_->watching, common_->removing}, std::move(*launched.started));
+  Result<std::shared_ptr<AsyncJar>> jar =
+      AsyncJar::make(common_->loop, {common_->watching, common_->ending, common_->owner_of(id_)},
+                     std::move(*launched.started));
   if (!jar) co_return std::unexpected(jar.error());
   jar_ = std::move(*jar);
   sight_ = Sight(jar_->plan().layout, workdir_.get(), jar_->uid());

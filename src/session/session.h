@@ -39,6 +39,7 @@ struct Common {
   Aside aside{};      // what a call waits for
   Aside launching{};  // jars, whose plans search for what globs match
   Aside starting{};   // interpreters that take their time
+  Aside ending{};     // jars, of which the kernel has much to clear up
   Aside removing{};   // trees as large as guests made them
   Aside watching{};   // what guests can make long
   WarmStarts warm{loop, starting, caller, host, settings};
@@ -82,6 +83,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Clock::time_point last_used() const { return last_used_; }
   std::uint64_t number = 0;  // of all that its engine made
   std::uint64_t memory_kb() { return jar_ != nullptr ? jar_->memory_kb() : 0; }
+  bool is_measuring() const { return jar_ != nullptr && jar_->is_measuring(); }
   // What who serves it keeps of it, for as long as it is there.
   std::shared_ptr<void> kept;
   // Said in the answer of the next call.

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <csignal>
 
+#include "base/random.h"
 #include "base/syscall.h"
 #include "base/utf8.h"
 #include "session/descendants.h"
@@ -239,9 +240,11 @@ void ShellWorker::send_command(std::string line) {
   ask_for_answer();
 }
 
+// By a number that nobody guesses: a command may go on after it has answered for itself, and
+// would answer for those that come next.
 void ShellWorker::ask_for_answer() {
   status_.reset();
-  ++last_id_;
+  last_id_ = std::stoull(random_hex(sizeof last_id_), nullptr, 16);
   ask_again();
 }
 

@@ -233,6 +233,7 @@ def test_fork_bomb(attacker):
 
 MEMORY = [
     "heap", "private", "shared", "sysv", "sysv_detached", "memfd", "/tmp", "/dev/shm", "family",
+    "family_without_leaders",
     "shared_dropped", "shared_shrunk", "zero_shrunk", "sysv_dropped", "page_tables", "queues",
     "semaphores",
 ]  # fmt: skip

@@ -373,4 +373,7 @@ def test_a_dispatch_token_of_the_file_makes_its_sessions(server, ann):
     assert dispatch(server, f"/v1/dispatch/agent-1?token={token}", call) == "5\n"
     assert ann.get("/v1/sessions").json == {"sessions": []}
     mine = ann.session()
-    assert dispatch(server, f"/v1/dispatch/{mine}?token={token}", call).startswith("error")
+    ann.python(mine, "x = 'of ann'")
+    assert dispatch(server, f"/v1/dispatch/{mine}@ann?token={token}", call).startswith("error")
+    assert dispatch(server, f"/v1/dispatch/{mine}?token={token}", call) == "5\n", "it is one of its own"
+    assert ann.python(mine, "x")["result"] == "'of ann'"

@@ -193,6 +193,7 @@ class Driver {
     } else if (op == "close") {
       answer(request, engine_.close(session));
     } else if (op == "list") {
+      co_await engine_.measure();
       json::array sessions;
       for (const SessionInfo& info : engine_.list())
         sessions.push_back({{"id", info.id}, {"busy", info.busy}, {"memory_kb", info.memory_kb}});

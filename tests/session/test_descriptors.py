@@ -150,3 +150,13 @@ def test_a_guest_has_the_callers_limit_and_not_the_engines(scene):
         lines = pathlib.Path(f"/proc/{engine.pid}/limits").read_text().splitlines()
         own = next(line for line in lines if line.startswith("Max open files"))
         assert own.split()[3:5] == ["5000", "5000"]  # the control
+
+
+def test_sessions_need_few_and_who_has_none_left_is_told_what_to_do(scene):
+    with Engine(scene, settings={"max_sessions": 100}, under=("prlimit", "--nofile=300:300")) as engine:
+        count = 0
+        with pytest.raises(Refused) as refused:
+            for count in range(100):
+                assert engine.box().value("1 + 1") == "2"
+        assert "Too many open files" in str(refused.value) and "ulimit -n" in str(refused.value)
+        assert count >= 14

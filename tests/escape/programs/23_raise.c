@@ -15,7 +15,10 @@ static long raise_limit(void) {
     if (setrlimit(which, &limit) < 0) return -1;
   }
   limit.rlim_max += 1;
-  return setrlimit(which, &limit);
+  struct rlimit after;
+  if (setrlimit(which, &limit) < 0 || getrlimit(which, &after) < 0) return -1;
+  errno = EPERM;
+  return after.rlim_max == limit.rlim_max ? 0 : -1;
 }
 static long fifo(void) {
   return sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});

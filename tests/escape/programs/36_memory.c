@@ -2,6 +2,7 @@
 // time to time gets its chance. argv: how, megabytes.
 #include "attempt.h"
 
+#include <pthread.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/msg.h>
@@ -140,20 +141,32 @@ static int take(const char* how, int i) {
   return 0;
 }
 
+static int share;  // of a child, in megabytes
+
+static void* take_share(void* unused) {
+  for (int i = 0; i * kPiece < share; ++i)
+    if (take("private", i) < 0) _exit(1);
+  sleep(1);
+  _exit(0);
+  return unused;
+}
+
 int main(int argc, char** argv) {
   const char* how = argument(argc, argv, 1);
   int megabytes = atoi(argument(argc, argv, 2));
   int had = 0;
-  // `family`: no process has much, all together have it.
-  if (strcmp(how, "family") == 0) {
+  // No process has much, all together have it. Without leaders: the first thread of each has
+  // ended, by which /proc shows a process.
+  const bool leaderless = strcmp(how, "family_without_leaders") == 0;
+  if (leaderless || strcmp(how, "family") == 0) {
     enum { kChildren = 8 };
+    share = megabytes / kChildren;
     for (int c = 0; c < kChildren; ++c) {
       if (fork() == 0) {
-        for (int i = 0; i * kPiece < megabytes / kChildren; ++i) {
-          if (take("private", i) < 0) _exit(1);
-        }
-        sleep(1);
-        _exit(0);
+        pthread_t thread;
+        if (!leaderless) take_share(NULL);
+        if (pthread_create(&thread, NULL, take_share, NULL) != 0) _exit(1);
+        pthread_exit(NULL);
       }
     }
     int well = 0;
