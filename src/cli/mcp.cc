@@ -118,6 +118,7 @@ Result<int> run_mcp(const Arguments& arguments) {
   if (!socket)
     print_warning("belljar approvals will not find this server: " + socket.error().message());
   server::McpService service(loop, server::mcp_facts());
+  service.work_beside(engine->aside());
   service.add(std::make_shared<server::McpOffer>(
       service, dispatcher,
       server::OfferSettings{.agent = request.agent,
