@@ -11,6 +11,7 @@ struct Caller {
   std::string home;                      // absolute; a guest's private home stands at this path
   std::string cwd;                       // relative paths are relative to it
   std::vector<std::string> environment;  // NAME=value, of which a policy passes some
+  std::vector<std::string> own = {};     // paths that no guest sees, besides belljar's usual ones
 };
 
 // As this process is now. It reads the environment, so do not call it while another

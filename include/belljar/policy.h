@@ -18,7 +18,8 @@ namespace belljar {
 enum class Mode {
   off,        // no sandbox at all
   automatic,  // every layer the host has; a required promise that none keeps is refused
-  on,         // every promise is required and every layer must be there
+  on,         // every promise is required
+  full,       // every promise is required, and every layer must be there
 };
 
 // What a policy guarantees, by dimension. Order is the order of explanation.
@@ -79,6 +80,7 @@ struct Files {
   std::string workdir;  // absolute; empty: no workdir is granted
   Access workdir_access = Access::write;
   std::string workdir_inside;  // where the guest sees it; empty: at its own path
+  std::string start_in;        // a folder that is shown, to start in; empty: the workdir
   Home home = Home::temporary;
   std::string home_dir;     // a folder of the caller's to use as home
   std::string home_inside;  // where the guest sees it; empty: at its own path

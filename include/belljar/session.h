@@ -116,6 +116,9 @@ struct PythonCall {
   // where the policy's largest file does.
   std::optional<std::string> output_file;
   OnOutput on_output;
+  // Whether so many bytes may be kept of what the code shows, in all. Without it: what one call may
+  // have. What is not kept is noted.
+  std::function<bool(std::size_t bytes)> may_keep;
 };
 
 struct ShellCall {

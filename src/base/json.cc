@@ -9,6 +9,27 @@ namespace {
 
 namespace json = boost::json;
 
+// JSON lets DEL and the C1 controls (U+0080 to U+009F) stand as they are, and terminals obey
+// them: U+009B begins a sequence as ESC [ does.
+std::string quoted(std::string_view text) {
+  const std::string plain = json::serialize(json::string(repair_utf8(text)));
+  std::string safe;
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(plain[i]);
+    const auto next = i + 1 < plain.size() ? static_cast<unsigned char>(plain[i + 1]) : 0U;
+    const bool c1 = byte == 0xC2 && next >= 0x80 && next < 0xA0;
+    if (!c1 && byte != 0x7F) {
+      safe += plain[i];
+      continue;
+    }
+    char escaped[8];
+    std::snprintf(escaped, sizeof escaped, "\\u%04x", c1 ? next : byte);
+    safe += escaped;
+    if (c1) ++i;
+  }
+  return safe;
+}
+
 void write(std::string& out, const json::value& value, const std::string& indent) {
   const std::string inner = indent + "  ";
   auto list = [&](const auto& items, char open, char close, auto&& one) {
@@ -24,13 +45,13 @@ void write(std::string& out, const json::value& value, const std::string& indent
   };
   if (const auto* object = value.if_object()) {
     list(*object, '{', '}', [&](const json::key_value_pair& pair) {
-      out.append(json::serialize(json::string(repair_utf8(pair.key())))).append(": ");
+      out.append(quoted(pair.key())).append(": ");
       write(out, pair.value(), inner);
     });
   } else if (const auto* array = value.if_array()) {
     list(*array, '[', ']', [&](const json::value& item) { write(out, item, inner); });
   } else if (const auto* string = value.if_string()) {
-    out.append(json::serialize(json::string(repair_utf8(*string))));
+    out.append(quoted(*string));
   } else if (value.is_double()) {
     char text[32];
     std::snprintf(text, sizeof text, "%.3f", value.get_double());

@@ -2,6 +2,7 @@
 // who copies them, seconds.
 #pragma once
 
+#include <boost/json/fwd.hpp>
 #include <cstddef>
 #include <string_view>
 
@@ -26,5 +27,9 @@ inline bool has_more_values(std::string_view text, std::size_t most) {
   }
   return values > most;
 }
+
+// About how many bytes a value takes. What comes after `enough` is not looked at.
+std::size_t weight(const boost::json::value& value, std::size_t enough);
+std::size_t weight(const boost::json::object& object, std::size_t enough);
 
 }  // namespace belljar

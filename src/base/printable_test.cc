@@ -37,7 +37,7 @@ TEST(Printable, what_cannot_be_seen_or_turns_the_order_is_shown_as_bytes) {
 // One of each kind: what has no width, what joins or reorders, blanks that are letters or symbols,
 // separators of lines, tags, variation selectors, private use, noncharacters.
 TEST(Printable, no_character_that_is_not_seen_comes_through) {
-  for (const char32_t code :
+  for (const unsigned code :
        {0x80U,    0x9bU,    0xa0U,    0xadU,    0x34fU,   0x61cU,  0x115fU, 0x1160U,  0x1680U,
         0x17b4U,  0x180bU,  0x180eU,  0x2000U,  0x200aU,  0x200bU, 0x200dU, 0x2028U,  0x2029U,
         0x202eU,  0x202fU,  0x205fU,  0x2064U,  0x2066U,  0x206fU, 0x2800U, 0x3000U,  0x3164U,

@@ -1,5 +1,8 @@
 #include "base/utf8.h"
 
+#include <cstdint>
+#include <cstring>
+
 namespace belljar {
 namespace {
 
@@ -7,7 +10,14 @@ namespace {
 std::size_t well_formed(std::string_view text) {
   std::size_t end = 0;
   while (end < text.size()) {
-    if (static_cast<unsigned char>(text[end]) < 0x80) {  // most are
+    // Most is ASCII, and eight at a time are quickly seen to be.
+    std::uint64_t eight = 0;
+    if (text.size() - end >= sizeof eight) std::memcpy(&eight, text.data() + end, sizeof eight);
+    if (text.size() - end >= sizeof eight && (eight & 0x8080808080808080U) == 0) {
+      end += sizeof eight;
+      continue;
+    }
+    if (static_cast<unsigned char>(text[end]) < 0x80) {
       ++end;
       continue;
     }

@@ -4,13 +4,11 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
-#include "base/file.h"
+#include "broker/guest_thread.h"
 
 namespace belljar::broker {
 namespace {
@@ -21,12 +19,6 @@ namespace {
 #endif
 
 constexpr std::size_t kMostMessages = 1024;  // the kernel's own limit for sendmmsg
-
-bool read_memory(pid_t thread, std::uint64_t from, void* into, std::size_t size) {
-  const iovec local{into, size};
-  const iovec remote{reinterpret_cast<void*>(from), size};
-  return ::process_vm_readv(thread, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(size);
-}
 
 std::optional<Endpoint> read_endpoint(pid_t thread, std::uint64_t from, std::uint64_t size) {
   sockaddr_storage storage{};

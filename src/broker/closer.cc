@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -35,6 +36,17 @@ struct Closer::State {
   }
 };
 
+// It ends by itself, perhaps after us, and holds nothing but its state. False: the user has too
+// many threads. Then the next close tries again, and until that succeeds all of them wait.
+bool Closer::start(const std::shared_ptr<State>& state) {
+  try {
+    std::thread([state] { state->run(); }).detach();
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  }
+}
+
 Closer::Closer() : state_(std::make_shared<State>()) {}
 
 Closer::~Closer() {
@@ -47,9 +59,7 @@ void Closer::close(Fd fd) {
   {
     const std::lock_guard lock(state_->mutex);
     state_->waiting.push_back(std::move(fd));
-    // It ends by itself, perhaps after us, and holds nothing but its state.
-    if (!std::exchange(state_->started, true))
-      std::thread([state = state_] { state->run(); }).detach();
+    if (!state_->started) state_->started = start(state_);
   }
   state_->changed.notify_one();  // which would otherwise wait for the lock
 }

@@ -24,6 +24,8 @@ class Closer {
 
  private:
   struct State;
+  static bool start(const std::shared_ptr<State>& state);
+
   std::shared_ptr<State> state_;
 };
 

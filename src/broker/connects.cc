@@ -5,8 +5,6 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/un.h>
 
 #include <algorithm>
@@ -18,14 +16,10 @@
 #include <string>
 #include <thread>
 
-#include "base/file.h"
+#include "broker/guest_thread.h"
 
 namespace belljar::broker {
 namespace {
-
-#ifndef PIDFD_THREAD
-#define PIDFD_THREAD O_EXCL  // Linux 6.9
-#endif
 
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS  // Linux 6.6
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
@@ -62,13 +56,6 @@ struct Call {
   bool is_local() const { return family == AF_UNIX; }
 };
 
-pid_t process_of(pid_t thread) {
-  const std::string status = read_text("/proc/" + std::to_string(thread) + "/status").value_or("");
-  const std::size_t at = status.find("\nTgid:");
-  return at == status.npos ? -1
-                           : static_cast<pid_t>(std::strtol(status.c_str() + at + 6, nullptr, 10));
-}
-
 int option(int fd, int name) {
   int value = -1;
   socklen_t size = sizeof value;
@@ -91,21 +78,14 @@ int read_address(const seccomp_notif& call, Address& address) {
   if (size < 0 || static_cast<std::size_t>(size) > sizeof address.storage) return EINVAL;
   address.size = static_cast<socklen_t>(size);
   if (size == 0) return 0;
-  const iovec local{&address.storage, address.size};
-  const iovec remote{reinterpret_cast<void*>(call.data.args[1]), address.size};
-  const ssize_t n = ::process_vm_readv(static_cast<pid_t>(call.pid), &local, 1, &remote, 1, 0);
-  if (n == size) return 0;
-  return n < 0 && errno == EPERM ? EACCES : EFAULT;
+  if (read_memory(static_cast<pid_t>(call.pid), call.data.args[1], &address.storage, address.size))
+    return 0;
+  return errno == EPERM ? EACCES : EFAULT;
 }
 
 // What a guest's socket is, by itself and not by its number.
 int take_socket(const seccomp_notif& from, Call& call) {
-  Fd process(static_cast<int>(::syscall(SYS_pidfd_open, call.thread, PIDFD_THREAD)));
-  if (!process)
-    process = Fd(static_cast<int>(::syscall(SYS_pidfd_open, process_of(call.thread), 0)));
-  if (!process) return EAGAIN;  // we have no descriptor left, or it has gone
-  const auto number = static_cast<int>(from.data.args[0]);
-  call.socket = Fd(static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), number, 0)));
+  call.socket = take_descriptor(call.thread, static_cast<int>(from.data.args[0]));
   if (!call.socket) return errno == EPERM ? EACCES : errno;
   call.family = option(call.socket.get(), SO_DOMAIN);
   call.type = option(call.socket.get(), SO_TYPE);

@@ -3,36 +3,15 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
-#include "base/file.h"
+#include "broker/guest_thread.h"
 
 namespace belljar::broker {
-namespace {
-
-#ifndef PIDFD_THREAD
-#define PIDFD_THREAD O_EXCL  // Linux 6.9
-#endif
-
-// The process that a thread belongs to.
-pid_t process_of(pid_t thread) {
-  const std::string status = read_text("/proc/" + std::to_string(thread) + "/status").value_or("");
-  const std::size_t at = status.find("\nTgid:");
-  return at == status.npos ? -1
-                           : static_cast<pid_t>(std::strtol(status.c_str() + at + 6, nullptr, 10));
-}
-
-}  // namespace
-
 GuestSocket look_at(pid_t thread, int number, Closer& closer) {
-  Fd process(static_cast<int>(::syscall(SYS_pidfd_open, thread, PIDFD_THREAD)));
-  if (!process) process = Fd(static_cast<int>(::syscall(SYS_pidfd_open, process_of(thread), 0)));
-  Fd copy(static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), number, 0)));
-  GuestSocket socket{.fd = {closer, std::move(copy)}};
+  GuestSocket socket{.fd = {closer, take_descriptor(thread, number)}};
   socklen_t size = sizeof(int);
   const int fd = socket.fd.get();
   if (fd < 0 || ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &socket.type, &size) < 0 ||

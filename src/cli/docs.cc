@@ -273,8 +273,8 @@ void add_promises(std::string& text) {
       "\n## Promises\n\n"
       "*Required*: belljar refuses to start where the host cannot keep it, unless the loss is "
       "accepted by name (`--accept-degraded`). *Best effort*: it starts and warns. *As asked*: "
-      "required once a flag asks for it. With `--sandbox=on` everything is required, in full "
-      "depth.\n\n";
+      "required once a flag asks for it. With `--sandbox=on` every promise is required, with "
+      "`--sandbox=full` every layer behind it as well.\n\n";
   add_header(text);
   for (std::size_t i = 0; i < kPromiseCount; ++i) {
     const auto promise = static_cast<Promise>(i);

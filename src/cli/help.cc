@@ -87,7 +87,8 @@ constexpr std::string_view kNetworkKeys[] = {"network", "deny_net", "allow_net"}
 constexpr std::string_view kVariableKeys[] = {"deny_env", "allow_env", "extra_env", "env"};
 constexpr std::string_view kLimitKeys[] = {"max_memory_mb", "max_cpu_secs",   "max_procs",
                                            "max_open_fds",  "max_file_sz_mb", "timeout"};
-constexpr std::string_view kPlaceKeys[] = {"workdir", "home", "cache", "tmp", "credential"};
+constexpr std::string_view kPlaceKeys[] = {"workdir", "start_in", "home",
+                                           "cache",   "tmp",      "credential"};
 constexpr Heading kHeadings[] = {{"Policy", {}},
                                  {"Files", kFileKeys},
                                  {"Network", kNetworkKeys},

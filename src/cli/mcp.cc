@@ -97,8 +97,13 @@ Result<int> run_mcp(const Arguments& arguments) {
   // Before anything is made that must be removed, and until it has been: a signal that comes
   // while we start or end is kept.
   asio::signal_set signals(loop, SIGTERM, SIGINT, SIGHUP);
-  const std::unique_ptr<session::Engine> engine = TRY(session::Engine::make(
-      loop, request.loaded.policy, this_caller(), request.loaded.session, request.loaded.bound));
+  Caller caller = this_caller();
+  if (!request.audit_file.empty() && request.audit_file != "none")
+    caller.own.push_back(
+        absolute_path(request.audit_file, {.folder = caller.cwd, .home = caller.home}));
+  const std::unique_ptr<session::Engine> engine =
+      TRY(session::Engine::make(loop, request.loaded.policy, std::move(caller),
+                                request.loaded.session, request.loaded.bound));
   // A workspace that no call could work in is said now, and not to the model at each of them.
   if (!request.loaded.session.workdir.empty()) {
     const session::Look look = TRY(engine->look());
@@ -113,6 +118,7 @@ Result<int> run_mcp(const Arguments& arguments) {
   if (!socket)
     print_warning("belljar approvals will not find this server: " + socket.error().message());
   server::McpService service(loop, server::mcp_facts());
+  service.work_beside(engine->aside());
   service.add(std::make_shared<server::McpOffer>(
       service, dispatcher,
       server::OfferSettings{.agent = request.agent,

@@ -163,6 +163,12 @@ Result<server::Setup> setup_of(const Asked& asked, TokenReader read_tokens) {
   setup.tokens = TRY(read_tokens(settings.token_file));
   setup.names = {.hosts = settings.hosts, .origins = settings.origins};
   setup.skills_dir = settings.skills_dir;
+  // Wherever the operator has put them.
+  setup.caller.own = {settings.token_file, settings.skills_dir};
+  if (!settings.socket.empty()) setup.caller.own.push_back(settings.socket);
+  if (!asked.config.empty()) setup.caller.own.push_back(absolute(asked.config, setup.caller));
+  if (!asked.audit.empty() && asked.audit != "none")
+    setup.caller.own.push_back(absolute(asked.audit, setup.caller));
   TRY(set_permissions(setup, asked));
   // Who reaches it by an address may name it by that.
   for (const std::string& text : settings.listen) {

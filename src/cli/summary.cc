@@ -101,7 +101,7 @@ json::object limits_to_json(const Limits& limits) {
 std::string summary(const Policy& policy) {
   if (policy.mode == Mode::off) return "no sandbox";
   std::string text = policy.profile;
-  if (policy.mode == Mode::on) text += ", mode on";
+  if (policy.mode >= Mode::on) text += ", mode " + std::string(name(policy.mode));
   text += ", network ";
   text += name(policy.network);
   for (const std::string& host : policy.hosts) text.append(" ").append(host);

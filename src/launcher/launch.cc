@@ -212,7 +212,7 @@ Result<Jar> Jar::start(const Plan& plan, const Command* first, const broker::OnE
   Jar jar;
   jar.phases_ = std::make_unique<PhaseClock>();
   jar.environment_ = plan.environment;
-  jar.workdir_ = plan.layout.workdir;
+  jar.workdir_ = plan.layout.start.empty() ? plan.layout.workdir : plan.layout.start;
   jar.pid_namespace_ = plan.pid_namespace;
   jar.user_namespace_ = plan.identity && plan.identity->user_namespace;
   jar.other_uid_ = plan.identity && plan.identity->root;

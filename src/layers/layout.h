@@ -61,13 +61,23 @@ class Leftovers {
     folders_.push_back({std::move(parent), std::move(name)});
   }
   void add_scratch(std::string path) { scratch_.push_back(std::move(path)); }
-
- private:
-  struct Folder {
+  // A file in a folder that others may hold by one as well, and its folders, which go with the
+  // last of them.
+  struct Entry {
     Fd parent;  // a guest may have put something else at its path
     std::string name;
   };
-  std::vector<Folder> folders_;       // removed if still empty, the last one first
+  void add_hold(Entry file, std::vector<Entry> folders) {
+    holds_.push_back({std::move(file), std::move(folders)});
+  }
+
+ private:
+  struct Hold {
+    Entry file;
+    std::vector<Entry> folders;
+  };
+  std::vector<Entry> folders_;  // removed if still empty, the last one first
+  std::vector<Hold> holds_;
   std::vector<std::string> scratch_;  // removed with all that is in them
 };
 
@@ -76,12 +86,14 @@ struct Layout {
   bool root_writable = false;
   bool own_dev = true;
   bool lost_exceptions = false;  // hide or protect was asked for, and there is no view
+  std::string shown_own;         // without a view: a folder of belljar's own that the guest sees
   std::vector<Place> places;     // parents before children
   std::vector<Link> links;
   std::vector<Text> texts;
   std::vector<PrivateDir> private_dirs;
   std::vector<std::string> folders;  // inside: empty, there only to be named
-  std::string workdir;               // inside: where the guest starts
+  std::string workdir;               // inside
+  std::string start;                 // inside: where the guest starts; empty: in the workdir
   std::string home, tmp, cache;      // inside
   std::vector<std::string> warnings;
   Leftovers leftovers;

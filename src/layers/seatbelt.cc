@@ -268,7 +268,7 @@ Result<Plan> resolve(const Policy& policy, const Layout& layout, const Machine& 
                 "grant a folder instead of many files in it");
   plan.wrap = {"/usr/bin/sandbox-exec",        "-p",     plan.profile, "/bin/sh", "-c",
                limits_script(policy, machine), "belljar"};
-  plan.workdir = layout.workdir;
+  plan.workdir = layout.start.empty() ? layout.workdir : layout.start;
   plan.watched_memory_mb = policy.limits.memory_mb;
   plan.watched_cpu_secs = policy.limits.cpu_secs;
   return plan;

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "plan/mount_table.h"
+#include "plan/sights.h"
 #include "plan/tree_search.h"
 
 namespace belljar {
@@ -140,54 +141,13 @@ class Exceptions {
     return fail(from + ": " + what + " cannot be found in full: " + why.what, why.err, why.hint);
   }
 
-  // One of the paths at which the guest sees something of the host.
-  struct Sight {
-    std::string inside;
-    std::string tree;  // inside: that of the place that shows it
-    bool writable;
-    bool owned;
-  };
-
-  // A tree can be shown more than once (as the home, as /tmp, at its own path while the
-  // workdir has another), and a part of it can be covered by something else.
-  std::vector<Sight> sights(const std::string& path) const {
-    std::vector<Sight> seen;
-    for (const Place& place : layout_.places) {
-      if (place.access == Access::hide || !is_below(path, place.path)) continue;
-      std::string inside = (place.inside == "/" ? "" : place.inside) +
-                           path.substr(place.path == "/" ? 0 : place.path.size());
-      if (shown_at(inside) == &place)
-        seen.push_back(
-            {std::move(inside), place.inside, place.access == Access::write, place.owned});
-    }
-    if (layout_.whole_root && shown_at(path) == nullptr && !is_emptied(path, 0))
-      seen.push_back({path, "/", layout_.root_writable, false});
-    return seen;
-  }
-
-  // The place whose mount a path inside ends up in; null: none, or one of our own.
-  const Place* shown_at(std::string_view inside) const {
-    const Place* nearest = nullptr;
-    for (const Place& place : layout_.places)
-      if (is_below(inside, place.inside) &&
-          (nearest == nullptr || place.inside.size() >= nearest->inside.size()))
-        nearest = &place;
-    const bool emptied = nearest != nullptr && is_emptied(inside, nearest->inside.size());
-    return emptied ? nullptr : nearest;
-  }
-  bool is_emptied(std::string_view inside, std::size_t above) const {
-    return std::ranges::any_of(layout_.private_dirs, [&](const PrivateDir& dir) {
-      return dir.inside.size() >= above && is_below(inside, dir.inside);
-    });
-  }
-
   // A symlink on the way could be pointed elsewhere: now, to change what is protected, or
   // for the next run, which would hide what it points to then.
   Status keep_links(const Traced& traced, const std::string& from) {
     for (const Link& link : traced.links) {
       struct stat st{};
       if (::lstat(link.inside.c_str(), &st) < 0) continue;
-      for (const Sight& sight : sights(link.inside)) {
+      for (const Sight& sight : sights(layout_, link.inside)) {
         if (!sight.writable) continue;
         TRY(pin_above(link.inside, sight, from));
         TRY(add(link.inside, st, Access::protect, from, sight));
@@ -212,7 +172,7 @@ class Exceptions {
 
   Status take_away_at(const std::string& path, const struct stat& st, Access access,
                       const std::string& from) {
-    for (const Sight& sight : sights(path)) {
+    for (const Sight& sight : sights(layout_, path)) {
       if (access == Access::protect && !sight.writable) continue;
       if (std::max(path.size(), sight.inside.size()) >= PATH_MAX)
         return not_seen(path, from, ENAMETOOLONG, access == Access::hide ? "hidden" : "protected");
@@ -311,9 +271,10 @@ class Exceptions {
 }  // namespace
 
 Status add_exceptions(Layout& layout, const Policy& policy, Tracer& tracer, const std::string& home,
-                      const Unnamed& unnamed) {
+                      const std::vector<std::string>& secret) {
   const Files& files = policy.files;
   Exceptions exceptions(layout, policy, tracer, home);
+  for (const std::string& path : secret) TRY(exceptions.hide(path, "secret"));
   for (const Grant& grant : files.grants) {
     if (grant.access == Access::hide) TRY(exceptions.hide(grant.path, grant.from));
     if (grant.access == Access::protect) TRY(exceptions.protect(grant.path, grant.from));
@@ -324,15 +285,13 @@ Status add_exceptions(Layout& layout, const Policy& policy, Tracer& tracer, cons
   for (const std::string& pattern : files.protect_globs)
     for (const std::string& path : TRY(exceptions.matches(pattern, "protect")))
       TRY(exceptions.protect(path, "protect"));
-  for (const std::string& path : unnamed.hide) TRY(exceptions.hide(path, "secret"));
-  for (const std::string& path : unnamed.protect) TRY(exceptions.protect(path, "belljar's own"));
   TRY(exceptions.take_other_names_away());
   exceptions.drop_pointless();
   return {};
 }
 
 Status complain(Layout& layout, const Policy& policy, std::string what, int err) {
-  if (policy.mode == Mode::on) return fail(std::move(what), err);
+  if (policy.mode >= Mode::on) return fail(std::move(what), err);
   layout.warnings.push_back(Error{std::move(what), err, {}}.message());
   return {};
 }

@@ -9,15 +9,10 @@
 
 namespace belljar {
 
-// Paths that the policy did not name.
-struct Unnamed {
-  std::vector<std::string> hide;
-  std::vector<std::string> protect;
-};
-
-// Adds the places that hide and protect. Only a view can make them true.
+// Adds the places that hide and protect. Only a view can make them true. `secret` are paths that
+// the policy did not name and that are hidden all the same.
 Status add_exceptions(Layout& layout, const Policy& policy, Tracer& tracer, const std::string& home,
-                      const Unnamed& unnamed);
+                      const std::vector<std::string>& secret);
 
 // Something that was asked for is not there: said, and in mode `on` refused.
 Status complain(Layout& layout, const Policy& policy, std::string what, int err);

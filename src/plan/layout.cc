@@ -10,9 +10,11 @@
 #include "plan/exceptions.h"
 #include "plan/layout_etc.h"
 #include "plan/mount_points.h"
+#include "plan/own_places.h"
 #include "plan/paths.h"
 #include "plan/planted.h"
 #include "plan/scratch.h"
+#include "plan/sights.h"
 #include "plan/toolchains.h"
 #include "plan/tree_search.h"
 #include "plan/workdir.h"
@@ -61,6 +63,7 @@ class Builder {
     Result<Traced> home = tracer_.trace(caller_.home);
     home_ = home ? home->path : caller_.home;
     guest_trees_ = GuestTrees(files_, caller_, tracer_);
+    own_ = OwnPlaces(caller_, tracer_);
     if (home)
       for (Link& link : home->links) add_link(std::move(link));
     layout_.whole_root = files_.reads == Reads::everything;
@@ -79,6 +82,7 @@ class Builder {
     if (!options_.view) TRY(do_without_view());
     drop_covered(layout_);
     TRY(add_exceptions());
+    TRY(find_start());
     TRY(open_places());
     if (options_.view)
       TRY(make_mount_points(
@@ -96,6 +100,8 @@ class Builder {
              std::string inside = {}) {
     Traced traced = TRY(tracer_.trace(path));
     TRY(guest_trees_.check(traced, from, path));
+    // Skills lie there, of which the server shows some.
+    if (asked == Asked::by_name && from != "skills") TRY(own_.refuse(traced.path, from));
     for (Link& link : traced.links) add_link(std::move(link));
     Place place{.path = traced.path,
                 .inside = inside.empty() || !options_.view ? traced.path : std::move(inside),
@@ -172,6 +178,8 @@ class Builder {
       layout_.workdir = "/";
       return {};
     }
+    if (files_.workdir_access == Access::write && !layout_.root_writable)
+      TRY(refuse_system_folder(traced->path));
     const bool moved = options_.view && !files_.workdir_inside.empty();
     layout_.workdir = moved ? files_.workdir_inside : traced->path;
     if (files_.workdir_access == Access::hide)
@@ -215,6 +223,7 @@ class Builder {
   Status make_missing(const std::string& path, std::string_view from) {
     struct stat st{};
     if (::stat(path.c_str(), &st) == 0) return {};
+    TRY(own_.refuse(real_name(path, tracer_), from));
     if (!options_.make_folders) {
       layout_.warnings.push_back(path + " does not exist and would be made");
       return {};
@@ -227,7 +236,11 @@ class Builder {
     Traced parent = TRY(tracer_.trace(above));
     TRY(guest_trees_.check(parent, from, above));
     Fd folder = TRY(open_traced(parent.path, parent.st));
-    if (::mkdirat(folder.get(), name.c_str(), 0777) < 0) return fail("make " + path, errno);
+    if (::mkdirat(folder.get(), name.c_str(), 0777) < 0) {
+      if (errno != EEXIST) return fail("make " + path, errno);
+      tracer_ = {};
+      return {};  // another run has made it meanwhile
+    }
     tracer_ = {};  // it may remember that this was not there
     layout_.leftovers.add_folder(std::move(folder), name);
     return {};
@@ -378,47 +391,67 @@ class Builder {
 
   // ---- hide and protect ----
   Status add_exceptions() {
-    const std::vector<std::string> own = TRY(own_folders());
-    if (options_.view)
-      return belljar::add_exceptions(layout_, policy_, tracer_, home_,
-                                     {.hide = secrets_, .protect = own});
-    for (const std::string& folder : own)
-      layout_.warnings.push_back(folder +
-                                 " can be changed by the guest: it is in what it may write");
+    if (!options_.view) {
+      note_lost_exceptions();
+      return {};
+    }
+    std::vector<std::string> hide = secrets_;
+    for (const OwnPlaces::Place& own : own_.places()) {
+      const std::vector<Sight> seen = sights(layout_, own.real);
+      if (seen.empty()) continue;
+      // Root's guest is another user, but to what is shown as its own.
+      const bool as_stranger = root_ && std::ranges::none_of(seen, &Sight::owned);
+      if (as_stranger && is_closed_to_others(own.real)) continue;
+      if (own.is_folder && !as_stranger && options_.make_folders) {
+        const Status held = hold_folder(own.real, layout_.leftovers);
+        // One that appears later would be shown, but the guest does not make it.
+        const bool writable = std::ranges::any_of(seen, &Sight::writable);
+        if (!held && writable) return held;
+        tracer_ = {};  // it may remember that this was not there
+      }
+      hide.push_back(own.path);
+    }
+    return belljar::add_exceptions(layout_, policy_, tracer_, home_, hide);
+  }
+
+  // What a stranger cannot reach, the child that makes the view cannot cover either.
+  static bool is_closed_to_others(std::string path) {
+    for (struct stat st{}; path.size() > 1;) {
+      path.resize(std::max<std::size_t>(path.rfind('/'), 1));
+      if (::lstat(path.c_str(), &st) == 0 && (st.st_mode & S_IXOTH) == 0) return true;
+    }
+    return false;
+  }
+
+  // Where the guest finds the folder that it is to start in.
+  Status find_start() {
+    if (files_.start_in.empty()) return {};
+    Result<Traced> traced = tracer_.trace(files_.start_in);
+    if (!traced) return fail("start_in " + files_.start_in, traced.error().err);
+    if (!S_ISDIR(traced->st.st_mode))
+      return fail("start_in " + files_.start_in + " is not a folder");
+    const std::vector<Sight> seen = sights(layout_, traced->path);
+    if (!seen.empty())
+      layout_.start = seen.front().inside;
+    else if (std::ranges::find(layout_.private_dirs, traced->path, &PrivateDir::inside) !=
+             layout_.private_dirs.end())
+      layout_.start = traced->path;
+    else
+      return fail("start_in: " + traced->path + " is not shown to the guest", 0,
+                  "--extra-read=" + traced->path + " shows it");
+    return {};
+  }
+
+  void note_lost_exceptions() {
     layout_.lost_exceptions = std::ranges::any_of(files_.grants, [](const Grant& grant) {
       return grant.access == Access::hide || grant.access == Access::protect;
     });
     layout_.lost_exceptions |= !files_.hide_globs.empty() || !files_.protect_globs.empty();
-    return {};
-  }
-
-  // What decides about the next run: belljar's configuration and what it trusts, where
-  // they lie in a place that the guest may write. A folder that is not there is made, or
-  // the guest could make it. (A policy that writes everything denies nothing there.)
-  Result<std::vector<std::string>> own_folders() {
-    std::vector<std::string> own;
-    for (const std::string& base : {base_folder("XDG_CONFIG_HOME=", "/.config"),
-                                    base_folder("XDG_STATE_HOME=", "/.local/state")}) {
-      const std::string folder = base + "/belljar";
-      std::string there = folder;
-      while (there.size() > 1 && !tracer_.trace(there)) there.resize(there.rfind('/'));
-      Result<Traced> traced = tracer_.trace(there);
-      const bool writable =
-          traced && std::ranges::any_of(layout_.places, [&](const Place& place) {
-            return place.access == Access::write && is_below(traced->path, place.path);
-          });
-      if (!writable || (there != folder && !options_.make_folders)) continue;
-      TRY(make_missing(folder, "belljar's own"));
-      own.push_back(folder);
-    }
-    return own;
-  }
-
-  std::string base_folder(std::string_view variable, const char* otherwise) const {
-    for (const std::string& entry : caller_.environment)
-      if (entry.starts_with(variable) && entry.substr(variable.size()).starts_with('/'))
-        return entry.substr(variable.size());
-    return caller_.home + otherwise;
+    for (const OwnPlaces::Place& own : own_.places())
+      if (own.is_folder && !sights(layout_, own.real).empty()) {
+        layout_.shown_own = own.path;
+        return;
+      }
   }
 
   const Policy& policy_;
@@ -428,6 +461,7 @@ class Builder {
   bool root_;
   Tracer tracer_;
   GuestTrees guest_trees_;
+  OwnPlaces own_;
   std::string home_;
   Layout layout_;
   std::vector<std::string> secrets_;

@@ -119,7 +119,7 @@ Result<MacPlan> resolve_for_mac(const Policy& policy, const Caller& caller,
   plan.policy = policy;
   // No Mac limits memory, and `restricted` is for Macs too. (`public-bot` is not: there it
   // would be a lie.)
-  if (policy.profile == "restricted" && policy.mode != Mode::on)
+  if (policy.profile == "restricted" && policy.mode < Mode::on)
     plan.policy.set_need(Promise::limits, Need::best_effort);
   MacFiles files = TRY(make_mac_layout(policy, caller, machine));
   plan.layout = std::move(files.layout);

@@ -31,6 +31,7 @@ class MacLayout {
     drop_covered();
     TRY(add_personal());
     TRY(add_exceptions());
+    if (!files_.start_in.empty()) layout_.start = TRY(trace(files_.start_in)).path;
     std::ranges::stable_sort(layout_.places, {}, [](const Place& p) { return p.path.size(); });
     return MacFiles{std::move(layout_), std::move(scratch_)};
   }
@@ -271,9 +272,9 @@ class MacLayout {
       for (const Grant& grant : files_.grants)
         if (grant.access == access) TRY(take_away(grant.path, access, grant.from));
     for (const std::string& secret : secrets_) TRY(take_away(secret, Access::hide, "secret"));
-    // What decides about the next run.
+    // Belljar's own: what decides about the next run, and tokens.
     for (const char* folder : {"/.config/belljar", "/.local/state/belljar"})
-      TRY(take_away(caller_.home + folder, Access::protect, "belljar's own"));
+      TRY(take_away(caller_.home + folder, Access::hide, "belljar's own"));
     return {};
   }
 

@@ -75,6 +75,12 @@ class Judge {
       lose(Promise::exceptions, true, "hide and protect need mounts of our own", kGetNamespaces);
       return;
     }
+    const std::string& own = plan_.layout.shown_own;
+    if (!own.empty() && policy_.need(Promise::exceptions) != Need::unasked)
+      lose(Promise::exceptions, true,
+           own +
+               " is belljar's own, lies in what is granted, and only mounts of our own can hide it",
+           std::string("grant less, or ") + kGetNamespaces);
     if (plan_.view && policy_.need(Promise::exceptions) != Need::unasked)
       keep(Promise::exceptions, {"view"});
   }

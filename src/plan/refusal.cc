@@ -12,7 +12,7 @@ bool is_accepted(const Policy& policy, Promise promise) {
 }  // namespace
 
 Status refuse_lost_promises(const Policy& policy, const std::vector<Loss>& losses) {
-  const bool strict = policy.mode == Mode::on;
+  const bool strict = policy.mode == Mode::full;
   std::string what;
   std::string hint;
   std::string accept;
@@ -21,7 +21,7 @@ Status refuse_lost_promises(const Policy& policy, const std::vector<Loss>& losse
     if (!matters || is_accepted(policy, loss.promise)) continue;
     const std::string promise(name(loss.promise));
     what.append(what.empty() ? "cannot keep the promise \"" : "; nor \"").append(promise);
-    what.append(loss.broken ? "\": " : "\" in full depth, as mode \"on\" requires: ");
+    what.append(loss.broken ? "\": " : "\" in full depth, as mode \"full\" requires: ");
     what.append(loss.what);
     if (hint.find(loss.hint) == hint.npos) hint.append(loss.hint).append("; ");
     const std::string flag = " --accept-degraded=" + promise;

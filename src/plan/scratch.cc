@@ -41,14 +41,24 @@ std::optional<pid_t> maker_of(std::string_view name, const std::string& space) {
   return pid;
 }
 
+bool is_gone(std::string_view name, const std::string& space) {
+  const std::optional<pid_t> maker = maker_of(name, space);
+  return maker && ::kill(*maker, 0) < 0 && errno == ESRCH;
+}
+
 bool is_stale(const std::filesystem::path& path, const std::string& space) {
-  const std::optional<pid_t> maker = maker_of(path.filename().native(), space);
   struct stat st{};
-  return maker && ::lstat(path.c_str(), &st) == 0 && st.st_uid == ::geteuid() &&
-         S_ISDIR(st.st_mode) && ::kill(*maker, 0) < 0 && errno == ESRCH;
+  return is_gone(path.filename().native(), space) && ::lstat(path.c_str(), &st) == 0 &&
+         st.st_uid == ::geteuid() && S_ISDIR(st.st_mode);
 }
 
 }  // namespace
+
+std::string makers_prefix() {
+  return std::string(kPrefix) + std::to_string(::getpid()) + space_of_pids();
+}
+
+bool maker_is_gone(std::string_view name) { return is_gone(name, space_of_pids()); }
 
 void remove_stale_scratch_folders(const std::function<bool()>& gives_up) {
   const std::string space = space_of_pids();
@@ -58,8 +68,7 @@ void remove_stale_scratch_folders(const std::function<bool()>& gives_up) {
 }
 
 Result<std::string> make_scratch_folder() {
-  std::string path = std::string(kFolder) + "/" + std::string(kPrefix) +
-                     std::to_string(::getpid()) + space_of_pids() + std::string(kRandom);
+  std::string path = std::string(kFolder) + "/" + makers_prefix() + std::string(kRandom);
   if (::mkdtemp(path.data()) == nullptr) return fail("make a temporary folder in /tmp", errno);
   return path;
 }

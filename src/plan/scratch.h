@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 
@@ -10,6 +11,11 @@ namespace belljar {
 
 // Where they are made.
 inline constexpr const char* kScratchFolder = "/tmp";
+
+// Names of what a process makes in folders that it shares with others of its kind, by which the
+// next one sees that its maker has ended: `belljar-PID-SPACE-`, and six letters or digits.
+std::string makers_prefix();
+bool maker_is_gone(std::string_view name);
 
 // Mode 0700, named after this process.
 Result<std::string> make_scratch_folder();

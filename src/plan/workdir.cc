@@ -55,6 +55,20 @@ std::vector<Guarded> guarded_homes(const std::string& folder, const Caller& call
   return homes;
 }
 
+constexpr const char* kSystems =
+    " is the system's: the program could change what every other one relies on";
+
+bool is_the_systems(std::string_view folder) {
+  auto is_in = [&](const char* tree) { return is_below(folder, tree); };
+  // Where people do work.
+  for (const char* others : {"/usr/src", "/usr/local/src", "/dev/shm"})
+    if (is_in(others)) return false;
+  return std::ranges::any_of(
+      std::initializer_list<const char*>{"/usr", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/boot",
+                                         "/dev", "/proc", "/sys"},
+      is_in);
+}
+
 // `called` is what the person knows it as. nullopt: it can be meant.
 std::optional<std::string> why_not(const std::string& named, const std::string& called,
                                    const Caller& caller) {
@@ -69,11 +83,7 @@ std::optional<std::string> why_not(const std::string& named, const std::string& 
     return called + " " + named + (folder == found->home ? " is " : " holds ") + found->whose +
            ": the program could read " + (found->whose == "your home" ? "your" : "the") +
            " keys and change everything";
-  for (const char* system :
-       {"/usr", "/etc", "/bin", "/sbin", "/lib", "/boot", "/dev", "/proc", "/sys"})
-    if (is_below(folder, system))
-      return called + " " + named +
-             " is the system's: the program could change what every other one relies on";
+  if (is_the_systems(folder)) return called + " " + named + kSystems;
   return std::nullopt;
 }
 
@@ -97,8 +107,17 @@ Status check_workdir(const Settings& settings, const Policy& policy, const Calle
     return fail("the current folder does not exist any more", 0, "-C DIR names one");
   const std::optional<std::string> why = why_not(caller.cwd, "the current folder", caller);
   if (!why) return {};
+  const bool never = caller.cwd == "/" || is_the_systems(real_name(caller.cwd));
   const std::string anyway = " (-C " + quoted(caller.cwd) + " does it anyway)";
-  return fail(*why, 0, "cd into a project folder" + (caller.cwd == "/" ? "" : anyway));
+  return fail(*why, 0, "cd into a project folder" + (never ? "" : anyway));
+}
+
+Status refuse_system_folder(const std::string& real) {
+  if (!is_the_systems(real)) return {};
+  return fail("workdir " + real + kSystems, 0,
+              "--start-in=" + quoted(real) +
+                  " starts there, and the workdir stays another folder; --extra-write=" +
+                  quoted(real) + " lets it be written");
 }
 
 Status check_workspace(const std::string& flag, const std::string& folder, const Caller& caller,
@@ -112,9 +131,8 @@ Status check_workspace(const std::string& flag, const std::string& folder, const
     return fail(flag + ": " + folder + " is no folder", 0, "name the folder that it is in");
   const std::optional<std::string> why = why_not(folder, called, caller);
   if (!why) return {};
-  std::error_code ignored;  // else it is not /
-  const bool possible =
-      !anyway.empty() && std::filesystem::weakly_canonical(folder, ignored) != "/";
+  const std::string real = real_name(folder);
+  const bool possible = !anyway.empty() && real != "/" && !is_the_systems(real);
   return fail(*why, 0,
               "name the folder of a project" +
                   (possible ? "; " + anyway + " " + quoted(folder) + " in its place does it anyway"

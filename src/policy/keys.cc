@@ -9,14 +9,16 @@
 namespace belljar {
 namespace {
 
-constexpr std::string_view kModes[] = {"auto", "on", "off"};
+constexpr std::string_view kModes[] = {"auto", "on", "full", "off"};
 constexpr std::string_view kNetworks[] = {"none", "loopback", "full"};
 constexpr std::string_view kPromises[] = {"files",       "exceptions", "network", "processes",
                                           "environment", "limits",     "syscalls"};
 
 constexpr Key kKeys[] = {
     {"mode", "sandbox", 0, Kind::choice, &Settings::mode, true, "MODE",
-     "auto: every layer this host has; on: refuse if any is missing; off: no sandbox", kModes},
+     "auto: every layer this host has; on: refuse if a promise cannot be kept; full: refuse if a "
+     "layer is missing; off: no sandbox",
+     kModes},
     {"profile", "profile", 0, Kind::name, &Settings::profile, true, "NAME",
      "start from open, developer, restricted, public-bot, trusted-maintenance or one of your own"},
     {"network", "network", 0, Kind::choice, &Settings::network, true, "MODE",
@@ -79,6 +81,8 @@ constexpr Key kKeys[] = {
      "set a variable inside"},
     {"workdir", "workdir", 'C', Kind::path, &Settings::workdir, true, "DIR",
      "work in DIR instead of the current folder"},
+    {"start_in", "start-in", 0, Kind::path, &Settings::start_in, true, "DIR",
+     "start a command in DIR, which must be shown; what may be written stays the workdir"},
     {"home", "home", 0, Kind::path, &Settings::home, true, "DIR",
      "use DIR as the home folder instead of an empty one; what else is shown in your home gets an "
      "empty mount point there"},

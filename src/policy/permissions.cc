@@ -33,6 +33,7 @@ bool matches_pattern(std::string_view pattern, std::string_view text) {
     if (p < pattern.size() && pattern[p] == '*') {
       star = p++;
       after_star = t;
+      if (p == pattern.size()) return true;
     } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
       ++p;
       ++t;

@@ -275,6 +275,7 @@ void apply_limits(Policy& policy, const Settings& s) {
 Status apply_places(Policy& policy, const Settings& s, const Surroundings& around) {
   Files& files = policy.files;
   files.workdir = s.workdir.value_or(around.cwd);
+  files.start_in = s.start_in.value_or("");
   if (s.home) {
     files.home_dir = *s.home;
     files.home = Home::temporary;
@@ -296,8 +297,9 @@ Status apply_places(Policy& policy, const Settings& s, const Surroundings& aroun
 
 void apply_mode(Policy& policy, const Settings& s) {
   if (s.mode == "on") policy.mode = Mode::on;
+  if (s.mode == "full") policy.mode = Mode::full;
   if (s.mode == "off") policy.mode = Mode::off;
-  if (policy.mode == Mode::on)
+  if (policy.mode >= Mode::on)
     for (Need& need : policy.needs)
       if (need == best_effort) need = required;
   for (const std::string& accepted : s.accept_degraded)
@@ -353,7 +355,8 @@ std::string_view name(Promise promise) {
 }
 
 std::string_view name(Mode mode) {
-  return mode == Mode::off ? "off" : mode == Mode::on ? "on" : "auto";
+  constexpr std::string_view kNames[] = {"off", "auto", "on", "full"};
+  return kNames[static_cast<std::size_t>(mode)];
 }
 
 std::string_view name(Network network) {

@@ -49,6 +49,7 @@ struct Settings {
 
   std::vector<std::string> env;  // NAME=value
   std::optional<std::string> workdir;
+  std::optional<std::string> start_in;
   std::optional<std::string> home;
   std::optional<std::string> cache;
   std::optional<std::string> tmp;

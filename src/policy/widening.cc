@@ -241,7 +241,7 @@ Why wider_limits(const Limits& before, const Limits& after) {
 }
 
 Why wider_promises(const Policy& before, const Policy& after) {
-  // In order of strictness: off, automatic, on.
+  // In order of strictness: off, automatic, on, full.
   if (after.mode < before.mode)
     return "mode " + std::string(name(after.mode)) + " instead of " +
            std::string(name(before.mode));
@@ -267,8 +267,8 @@ Why weaker_needs(const Policy& before, const Policy& after) {
                                 publish, environment, limits, syscalls] = policy;
   [[maybe_unused]] const auto& [reads, writes_everything, toolchains, other_homes, services, grants,
                                 hide_globs, protect_globs, workdir, workdir_access, workdir_inside,
-                                home, home_dir, home_inside, cache_dir, private_tmp, tmp_dir,
-                                credentials] = files;
+                                start_in, home, home_dir, home_inside, cache_dir, private_tmp,
+                                tmp_dir, credentials] = files;
   [[maybe_unused]] const auto& [everything, pass, set, system_path_only] = environment;
   [[maybe_unused]] const auto& [memory, cpu, cpu_renews, procs, fds, file_size, timeout] = limits;
 }
@@ -279,7 +279,8 @@ Reach::Reach(const Files& files)
     : hide_(real_globs(files.hide_globs)),
       protect_(real_globs(files.protect_globs)),
       everywhere_(rank_everywhere(files)) {
-  add(files.workdir, files.workdir_access);
+  // One that is not granted is not hidden either: a grant may name it.
+  if (files.workdir_access != Access::hide) add(files.workdir, files.workdir_access);
   for (const std::string& folder : {files.home_dir, files.cache_dir, files.tmp_dir})
     add(folder, Access::write);
   for (const Grant& grant : files.grants) {

@@ -75,6 +75,7 @@ Result<std::shared_ptr<App>> App::make(Loop& loop, Setup setup) {
   app->dispatcher_->watch_sessions(app->watch_of_sessions());
   app->engine_->know_owners([](const std::string& id) { return std::string(owner_in(id)); });
   app->mcp_service_ = std::make_unique<McpService>(loop, mcp_facts());
+  app->mcp_service_->work_beside(app->engine_->aside());
   app->mcp_service_->add(std::make_shared<McpOffer>(
       *app->mcp_service_, *app->dispatcher_,
       OfferSettings{.agent = {},
@@ -217,6 +218,7 @@ Response App::counted(Response response, const Request& request) {
 Async<Response> App::answer(Request request) {
   const std::shared_ptr<App> keep = shared_from_this();
   const Route& route = *request.admitted->route;
+  meter_.note(route.pattern);
   if (has_ended()) co_return refuse(kUnavailable, "the server has stopped", kStartsAgain);
   if (route.takes.empty() && !is_no_body(request.body))
     co_return refuse(kBadRequest, "this request takes no body", "leave the body out");
@@ -224,6 +226,7 @@ Async<Response> App::answer(Request request) {
   Request asked;  // what is left of it, when the handler has had the rest
   asked.admitted = request.admitted;
   Response response = co_await route.handler(*this, std::move(request));
+  meter_.note(route.pattern);
   response = counted(std::move(response), asked);
   asked.admitted->page.add_to(response);
   const auto time = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began);

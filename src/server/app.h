@@ -15,6 +15,7 @@
 #include "server/dispatch.h"
 #include "server/event_hub.h"
 #include "server/http.h"
+#include "server/loop_meter.h"
 #include "server/mcp_http.h"
 #include "server/metrics.h"
 #include "server/origin.h"
@@ -73,7 +74,12 @@ class App : public std::enable_shared_from_this<App> {
   void tell(std::string_view type, const std::string& session, boost::json::object data);
   // What is streamed to somebody ends when he may not ask any more.
   void watch_stream(const Principal& principal, const std::shared_ptr<EventStream>& stream);
+  // For what grows with what somebody sent, or is sent.
+  session::Beside beside(const Principal& principal) {
+    return {engine_->aside(), loop_, principal.name};
+  }
   Metrics& metrics() { return metrics_; }
+  LoopMeter& meter() { return meter_; }
   Tokens& tokens() { return setup_.tokens; }
   // What the operator's policy comes to here.
   const boost::json::object& capabilities() const { return capabilities_; }
@@ -132,6 +138,7 @@ class App : public std::enable_shared_from_this<App> {
   EventHub events_;
   std::vector<std::pair<std::string, std::weak_ptr<EventStream>>> streams_;  // and whose
   Metrics metrics_;
+  LoopMeter meter_;
   std::shared_ptr<Places> requests_ = std::make_shared<Places>();
   std::shared_ptr<Places> listening_ = std::make_shared<Places>();  // streams that last
   const HttpServer* http_ = nullptr;

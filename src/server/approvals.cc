@@ -187,6 +187,12 @@ void Approvals::remember(const Approval& approval, const Decision& decision) {
   if (decision.scope == Scope::same) memory.same.insert(fingerprint(approval));
 }
 
+bool Approvals::remembers_all(const std::string& session, const std::string& tool) const {
+  const auto found = memory_.find(session);
+  return found != memory_.end() &&
+         (found->second.tools.contains(tool) || found->second.patterns.contains({tool, "*"}));
+}
+
 bool Approvals::remembered(const Approval& approval) const {
   const auto found = memory_.find(approval.session);
   if (found == memory_.end()) return false;

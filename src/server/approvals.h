@@ -100,6 +100,8 @@ class Approvals {
   void remember(const Approval& approval, const Decision& decision);
   // Whether an earlier decision of this session covers the call.
   bool remembered(const Approval& approval) const;
+  // Whether every call of the tool was approved.
+  bool remembers_all(const std::string& session, const std::string& tool) const;
   void forget(const std::string& session);
 
   using Listener = std::function<void(const ApprovalEvent&)>;

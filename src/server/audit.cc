@@ -21,10 +21,12 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kMaxText = 2000;      // of one value
+constexpr std::size_t kMaxSeen = 16'000;    // of one value, to mask what is in it
 constexpr std::size_t kMaxItems = 100;      // of one list or object
 constexpr std::size_t kShortestSecret = 6;  // a shorter value stands everywhere by chance
 constexpr int kMaxDepth = 8;
 constexpr std::size_t kMaxArguments = 16 << 10;  // of one call: a line must not push out others
+constexpr std::size_t kMaxSeenArguments = 4 * kMaxArguments;  // of one call, as kMaxSeen
 constexpr const char* kMasked = "***";
 
 struct Rule {
@@ -97,7 +99,7 @@ std::string now() {
 
 // `all`: how long it was before anything was done to it.
 std::string shortened(std::string text, std::size_t all) {
-  if (text.size() <= kMaxText && all <= kMaxText * 8) return text;
+  if (text.size() <= kMaxText && all <= kMaxSeen) return text;
   text.resize(std::min(text.size(), kMaxText));
   return repair_utf8(text) + "… (" + std::to_string(all) + " bytes)";
 }
@@ -122,22 +124,26 @@ std::string Mask::text(std::string text) const {
 }
 
 json::value Mask::arguments(const json::value& value) const {
-  std::size_t room = kMaxArguments * 2;
+  std::size_t room = kMaxSeenArguments;
   json::value all = masked(value, 0, room);
   const std::string text = json::serialize(all);
   if (text.size() <= kMaxArguments) return all;
   return json::value(repair_utf8(text.substr(0, kMaxArguments)) + "… (it was longer)");
 }
 
+// Masked before it is cut, or half a secret would stand at the end.
+std::string Mask::masked(std::string_view one, std::size_t& room) const {
+  // What is left of the room may end within a secret.
+  if (one.size() > room && room < kMaxSeen) room = 0;
+  const std::string_view seen = one.substr(0, std::min(room, kMaxSeen));
+  room -= seen.size();
+  if (seen.empty() && !one.empty()) return "… (" + std::to_string(one.size()) + " bytes)";
+  return shortened(text(std::string(seen)), one.size());
+}
+
 json::value Mask::masked(const json::value& value, int depth, std::size_t& room) const {
   if (depth > kMaxDepth || room == 0) return "…";
-  // Masked before it is cut, or half a secret would stand at the end.
-  if (const json::string* one = value.if_string()) {
-    const std::string shown =
-        shortened(text(std::string(one->subview(0, kMaxText * 8))), one->size());
-    room -= std::min(room, shown.size());
-    return json::value(shown);
-  }
+  if (const json::string* one = value.if_string()) return json::value(masked(*one, room));
   if (const json::array* list = value.if_array()) {
     json::array copy;
     for (std::size_t i = 0; i < std::min(list->size(), kMaxItems) && room > 0; ++i)
@@ -150,9 +156,7 @@ json::value Mask::masked(const json::value& value, int depth, std::size_t& room)
   json::object copy;
   for (const auto& member : *object) {
     if (copy.size() == kMaxItems || room == 0) break;
-    const std::string key =
-        shortened(text(std::string(member.key().substr(0, kMaxText * 8))), member.key().size());
-    room -= std::min(room, key.size());
+    const std::string key = masked(member.key(), room);
     const bool environment = member.key() == "environment" || member.key() == "env";
     const json::object* variables = environment ? member.value().if_object() : nullptr;
     if (variables == nullptr) {

@@ -34,8 +34,9 @@ class Mask {
   boost::json::value arguments(const boost::json::value& value) const;
 
  private:
-  // `room`: how many bytes are still shown. To look through what is not takes time.
+  // `room`: how many bytes are still looked at. What is masked takes none in the copy, but time.
   boost::json::value masked(const boost::json::value& value, int depth, std::size_t& room) const;
+  std::string masked(std::string_view text, std::size_t& room) const;
   std::vector<std::string> values_;
 };
 

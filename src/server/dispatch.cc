@@ -5,8 +5,10 @@
 
 #include "base/commas.h"
 #include "base/json_field.h"
+#include "base/json_size.h"
 #include "base/printable.h"
 #include "policy/keys.h"
+#include "server/host_trouble.h"
 #include "server/limits.h"
 #include "server/owned_names.h"
 #include "server/processes.h"
@@ -94,6 +96,13 @@ std::string exact_program(const json::object& arguments) {
   return json::serialize(parts);
 }
 
+Permission said_by(std::span<const Permissions> all, const std::string& tool,
+                   std::span<const PermissionSubject> about) {
+  const Permission found = strictest(all, tool, about);
+  // Or who may not use the shell would start one.
+  return tool == "process_start" ? std::max(found, strictest(all, "shell", about)) : found;
+}
+
 // Who may say so, since an agent is no secret: it is a file beside the server's settings.
 std::string no_such_agent(const std::string& agent,
                           const std::map<std::string, Permissions>& known) {
@@ -113,6 +122,13 @@ ToolAnswer tool_error(std::string type, std::string text) {
   answer.is_error = true;
   answer.error_type = std::move(type);
   answer.text = std::move(text);
+  return answer;
+}
+
+ToolAnswer failure(const Error& error) {
+  ToolAnswer answer = tool_error("failed", told(error));
+  if (is_of_the_host(error)) answer.error_type = "host_failed";
+  answer.cause = error.message();
   return answer;
 }
 
@@ -221,16 +237,11 @@ Permission Dispatcher::permission(const ToolCall& call) const {
       if (!subject.text.empty()) subject.text = subject.also.front();
     }
   }
-  auto said_by = [&](std::span<const Permissions> all) {
-    const Permission found = strictest(all, call.tool, about);
-    // Or who may not use the shell would start one.
-    return call.tool == "process_start" ? std::max(found, strictest(all, "shell", about)) : found;
-  };
-  const Permission found = said_by(settings_.floors);
+  const Permission found = said_by(settings_.floors, call.tool, about);
   if (call.agent.empty()) return found;
   const auto agent = settings_.agents.find(call.agent);
   if (agent == settings_.agents.end()) return Permission::deny;
-  return std::max(found, said_by({&agent->second, 1}));
+  return std::max(found, said_by({&agent->second, 1}, call.tool, about));
 }
 
 // Whether it matters how a file is called.
@@ -256,6 +267,12 @@ Async<Status> Dispatcher::find_folders(ToolCall& call) {
   call.workdir = tools::absolute_path(view->workdir, "/", "");
   if (!view->home.empty()) call.home = tools::absolute_path(view->home, "/", "");
   co_return Status();
+}
+
+// Nobody was ever asked about what is too long to be asked about: only a yes to all is one to it.
+bool Dispatcher::is_approved(const ToolCall& call, std::size_t length) const {
+  if (length > kMaxAskedAbout) return approvals_.remembers_all(call.session, call.tool);
+  return approvals_.remembered(approval_of(call));
 }
 
 Approval Dispatcher::approval_of(const ToolCall& call) const {
@@ -309,23 +326,58 @@ json::object Dispatcher::audit_event(std::string_view event, const ToolCall& cal
   return object;
 }
 
+// Arguments may have 16 MiB, and each of these goes through all of them.
+Async<Dispatcher::Looked> Dispatcher::look_at(ToolCall& call) {
+  auto look = [](const std::string& tool, const json::object& arguments, const Mask& mask) {
+    Looked looked;
+    const tools::Tool* known = tools::find_tool(tool);
+    const tools::Status fits =
+        known != nullptr ? tools::check_arguments(*known, arguments) : tools::Status();
+    if (!fits) looked.misfit = fits.error().message();
+    looked.shown = mask.arguments(arguments);
+    looked.length = length_of(arguments);
+    return looked;
+  };
+  const session::Beside beside = this->beside(call.principal);
+  const std::size_t bytes = weight(call.arguments, session::Beside::kLittle);
+  if (bytes <= session::Beside::kLittle) co_return look(call.tool, call.arguments, audit_.mask());
+  // All by value: what is beside the loop may outlast us.
+  std::vector<Permissions> rules = settings_.floors;
+  const auto agent = settings_.agents.find(call.agent);
+  if (agent != settings_.agents.end()) rules.push_back(agent->second);
+  const bool is_nobody = !call.agent.empty() && agent == settings_.agents.end();
+  auto work = [look, tool = call.tool, arguments = std::move(call.arguments), mask = audit_.mask(),
+               rules = std::move(rules), is_nobody]() mutable {
+    Looked looked = look(tool, arguments, mask);
+    // A path is short, and which file it is is not known yet.
+    if (looked.misfit.empty() && !tools::is_file_tool(tool))
+      looked.permission =
+          is_nobody ? Permission::deny : said_by(rules, tool, subjects(tool, arguments));
+    return std::make_pair(std::move(arguments), std::move(looked));
+  };
+  auto done = co_await beside.run(bytes, std::move(work));
+  call.arguments = std::move(done.first);
+  co_return std::move(done.second);
+}
+
 Async<ToolAnswer> Dispatcher::call(ToolCall call) {
   const Clock::time_point began = Clock::now();
-  const json::value shown = audit_.mask().arguments(call.arguments);
-  ToolAnswer answer = co_await judge(call, shown);
+  Looked looked = co_await look_at(call);
+  ToolAnswer answer = co_await judge(call, looked);
   answer.session = call.session;
   answer.number = call.number;
   if (answer.is_error) answer.structured["error_type"] = answer.error_type;
   json::object event = audit_event("call", call);
-  event["arguments"] = shown;
+  event["arguments"] = looked.shown;
   event["outcome"] = answer.is_error ? answer.error_type : "success";
   event["ms"] = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began).count();
   if (!call.agent.empty()) event["agent"] = call.agent;
   if (answer.is_error) {
-    const json::value said(answer.text);
+    const json::value said(answer.cause.empty() ? answer.text : answer.cause);
     event["message"] = audit_.mask().arguments(said);
   }
   audit_.write(std::move(event));
+  answer.shown = std::move(looked.shown);
   co_return answer;
 }
 
@@ -348,29 +400,27 @@ std::optional<ToolAnswer> Dispatcher::take_session(ToolCall& call) {
   if (call.session.empty() && call.tool == "session_list") return std::nullopt;
   if (call.session.empty()) {
     Result<std::string> made = open(call.principal);
-    if (!made) return tool_error("failed", made.error().message());
+    if (!made) return failure(made.error());
     call.session = *std::move(made);
   }
   const Status mine = claim(call.session, call.principal);
   if (!mine) return tool_error("not_found", mine.error().message());
   const Status there = find_session(call);
-  if (!there) return tool_error("failed", there.error().message());
+  if (!there) return failure(there.error());
   ++rounds_[call.session];
   return std::nullopt;
 }
 
-Async<ToolAnswer> Dispatcher::judge(ToolCall& call, const json::value& shown) {
-  const tools::Tool* tool = tools::find_tool(call.tool);
-  if (tool == nullptr) co_return tool_error("unknown_tool", "there is no tool " + call.tool);
-  const tools::Status fits = tools::check_arguments(*tool, call.arguments);
-  if (!fits) co_return tool_error("invalid_arguments", fits.error().message());
+Async<ToolAnswer> Dispatcher::judge(ToolCall& call, const Looked& looked) {
+  if (tools::find_tool(call.tool) == nullptr)
+    co_return tool_error("unknown_tool", "there is no tool " + call.tool);
+  if (!looked.misfit.empty()) co_return tool_error("invalid_arguments", looked.misfit);
   if (std::optional<ToolAnswer> wrong = take_session(call)) co_return *std::move(wrong);
   const Status found = co_await find_folders(call);
-  if (!found) co_return tool_error("failed", found.error().message());
+  if (!found) co_return failure(found.error());
   if (is_closed(call)) co_return tool_error("failed", "the session was closed");
 
-  const Permission permitted = permission(call);
-  const Approval wanted = approval_of(call);
+  const Permission permitted = looked.permission ? *looked.permission : permission(call);
   json::object event = audit_event("decision", call);
   if (permitted == Permission::deny) {
     event["decision"] = "denied";
@@ -381,12 +431,13 @@ Async<ToolAnswer> Dispatcher::judge(ToolCall& call, const json::value& shown) {
     co_return tool_error("denied", "the permissions of this server deny " + call.tool +
                                        " with these arguments; do not try it in another way");
   }
-  if (permitted == Permission::ask && !approvals_.remembered(wanted)) {
-    if (length_of(call.arguments) > kMaxAskedAbout)
+  if (permitted == Permission::ask && !is_approved(call, looked.length)) {
+    if (looked.length > kMaxAskedAbout)
       co_return tool_error("denied",
                            "a person shall approve this call, and nobody can look at so "
                            "much: make it shorter than 256 KiB");
-    const std::optional<Decision> decision = co_await decide(call, wanted);
+    Approval wanted = approval_of(call);
+    const std::optional<Decision> decision = co_await decide(call, std::move(wanted));
     if (!decision) co_return tool_error("cancelled", "cancelled while it waited for approval");
     event["decision"] = decision->approved ? "approved" : "denied";
     event["by"] = decision->by;
@@ -403,7 +454,7 @@ Async<ToolAnswer> Dispatcher::judge(ToolCall& call, const json::value& shown) {
   // What runs in the guest may outlast us: it is told before.
   if (call.tool == "python" || has_commands(call.tool)) {
     json::object began = audit_event("began", call);
-    began["arguments"] = shown;
+    began["arguments"] = looked.shown;
     audit_.write(std::move(began));
   }
   co_return co_await run(call);

@@ -16,6 +16,7 @@
 #include "server/approvals.h"
 #include "server/audit.h"
 #include "server/cancel.h"
+#include "server/places.h"
 #include "session/engine.h"
 #include "session/turns.h"
 
@@ -64,13 +65,16 @@ struct ToolAnswer {
   // unknown_tool, invalid_arguments, denied, not_approved, not_found, cancelled, exception,
   // timeout, exit_code, limit, failed, and those of the file tools.
   std::string error_type;
-  std::string text;  // for a model
+  std::string text;   // for a model
+  std::string cause;  // for the audit, where it says more
   boost::json::object structured;
   boost::json::object whole;  // all that the session said of a call of python or shell
   std::vector<Image> images;
   std::vector<FileLink> files;
   std::string session;
-  std::uint64_t number = 0;  // of the session
+  std::uint64_t number = 0;          // of the session
+  boost::json::value shown;          // the arguments, as the audit has them
+  std::shared_ptr<const void> kept;  // counts what it holds against its principal's limit
 };
 
 struct DispatchSettings {
@@ -126,6 +130,10 @@ class Dispatcher {
   }
   Audit& audit() { return audit_; }
   session::Engine& engine() { return engine_; }
+  // For what grows with what a principal sends or is sent.
+  session::Beside beside(const std::string& principal) {
+    return {engine_.aside(), loop_, principal};
+  }
   const DispatchSettings& settings() const { return settings_; }
   // From the next call on.
   void set_permissions(std::vector<Permissions> floors, std::map<std::string, Permissions> agents) {
@@ -138,9 +146,15 @@ class Dispatcher {
   }
 
  private:
-  struct Lane;
-  // `shown`: the arguments as the audit has them.
-  Async<ToolAnswer> judge(ToolCall& call, const boost::json::value& shown);
+  // What the arguments of a call say by themselves.
+  struct Looked {
+    std::string misfit;                    // why they do not fit the tool; empty: they do
+    boost::json::value shown;              // as the audit has them
+    std::size_t length = 0;                // as people are shown them
+    std::optional<Permission> permission;  // where that takes long to find
+  };
+  Async<Looked> look_at(ToolCall& call);
+  Async<ToolAnswer> judge(ToolCall& call, const Looked& looked);
   Async<ToolAnswer> run(ToolCall& call);
   template <class Call, class Made>
   Async<ToolAnswer> run_code(ToolCall& call, Call asked, session::Worker worker,
@@ -151,6 +165,7 @@ class Dispatcher {
   Async<ToolAnswer> run_file(ToolCall& call);
   static boost::json::object audit_event(std::string_view event, const ToolCall& call);
   bool has_patterns(const ToolCall& call) const;
+  bool is_approved(const ToolCall& call, std::size_t length) const;
   Approval approval_of(const ToolCall& call) const;
   Async<std::optional<Decision>> decide(const ToolCall& call, Approval wanted);
   std::optional<ToolAnswer> take_session(ToolCall& call);
@@ -171,9 +186,12 @@ class Dispatcher {
   std::set<std::string> known_;  // sessions, also those that were idle and have ended
   std::map<std::string, std::uint64_t> rounds_;
   std::map<std::string, std::weak_ptr<session::Turns>> lanes_;
+  std::shared_ptr<Places> shown_ = std::make_shared<Places>();  // by calls, until they are answered
 };
 
 ToolAnswer tool_error(std::string type, std::string text);
+// Of the engine. What is the host's to know stays out of its text, and goes to the audit.
+ToolAnswer failure(const Error& error);
 
 // What patterns are matched against: the commands of shell, the path of a file tool as it was
 // given.

@@ -9,12 +9,7 @@ namespace {
 
 namespace json = boost::json;
 
-// JSON has no raw line breaks, so that the data is always one line.
-std::string render(std::string_view event, const json::object& data) {
-  std::string text = json::serialize(data);
-  if (!is_utf8(text)) text = repair_utf8(text);
-  return "event: " + std::string(event) + "\ndata: " + text + "\n\n";
-}
+constexpr std::size_t kWorthJoining = 64 << 10;  // bytes
 
 // Of a character that may go on, at the end: how many bytes are there. 0: none is cut.
 std::size_t cut_at_end(std::string_view bytes) {
@@ -29,6 +24,13 @@ std::size_t cut_at_end(std::string_view bytes) {
 
 }  // namespace
 
+// JSON has no raw line breaks, so that the data is always one line.
+std::string rendered_event(std::string_view event, const json::object& data) {
+  std::string text = json::serialize(data);
+  if (!is_utf8(text)) text = repair_utf8(text);
+  return "event: " + std::string(event) + "\ndata: " + text + "\n\n";
+}
+
 void EventStream::queue(std::string text) {
   queued_ += text.size();
   queue_.push_back(std::move(text));
@@ -37,19 +39,23 @@ void EventStream::queue(std::string text) {
 
 void EventStream::send(std::string_view event, const json::object& data) {
   if (ended()) return;
-  if (queued_ < kMaxQueuedEvents) return queue(render(event, data));
+  if (queued_ < kMaxQueuedEvents) return queue(rendered_event(event, data));
   ++lost_;
   if (overflow_ == Overflow::loses_event) return;
   queue_.clear();
   queued_ = 0;
-  queue(render("dropped", {{"reason", "this reader is too slow"}}));
+  queue(rendered_event("dropped", {{"reason", "this reader is too slow"}}));
   finish();
 }
 
 void EventStream::send_last(std::string_view event, const json::object& data) {
+  send_last_text(rendered_event(event, data));
+}
+
+void EventStream::send_last_text(std::string text) {
   if (ended()) return;
-  if (lost_ > 0) queue(render("lost", {{"events", lost_}}));
-  queue(render(event, data));
+  if (lost_ > 0) queue(rendered_event("lost", {{"events", lost_}}));
+  queue(std::move(text));
   finish();
 }
 
@@ -83,11 +89,14 @@ Async<std::optional<std::string>> EventStream::next() {
     if (!changed && queue_.empty() && !ended()) co_return ":\n\n";
   }
   if (queue_.empty() && ended()) co_return std::nullopt;
-  // Everything at once: one write instead of many.
-  std::string bytes;
-  for (const std::string& event : queue_) bytes += event;
-  queue_.clear();
-  queued_ = 0;
+  // Small ones together: one write instead of many.
+  std::string bytes = std::move(queue_.front());
+  queue_.pop_front();
+  while (!queue_.empty() && bytes.size() + queue_.front().size() <= kWorthJoining) {
+    bytes += queue_.front();
+    queue_.pop_front();
+  }
+  queued_ -= bytes.size();
   co_return bytes;
 }
 

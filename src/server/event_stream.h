@@ -31,8 +31,9 @@ class EventStream {
   void send(std::string_view event, const boost::json::object& data);
   // Whatever is queued: for what every reader must get, once.
   void send_last(std::string_view event, const boost::json::object& data);
-  // As it goes over the wire.
+  // As it goes over the wire: rendered_event() makes it.
   void send_text(std::string text);
+  void send_last_text(std::string text);
   // No more comes.
   void finish();
   bool ended() const { return finished_ || abandoned_; }
@@ -59,6 +60,9 @@ class EventStream {
   bool abandoned_ = false;
   std::function<void()> on_abandon_;
 };
+
+// One event as it goes over the wire.
+std::string rendered_event(std::string_view event, const boost::json::object& data);
 
 // Text out of bytes that come in pieces: a character that is cut is kept for the next.
 class Utf8Pieces {

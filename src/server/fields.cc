@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::uint64_t kMaxMilliseconds = 86'400'000ULL * 365;  // far from any overflow
 
+constexpr std::size_t kLongestNothing = 1 << 10;  // bytes
+
 constexpr std::string_view kOneObject =
     "send one object, as {\"code\": \"1 + 1\"}; /openapi.json describes every request";
 
@@ -39,6 +41,7 @@ bool is_json(const Request& request) {
 }  // namespace
 
 bool is_no_body(std::string_view body) {
+  if (body.size() > kLongestNothing) return false;
   std::string rest(body);
   std::erase_if(rest, [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; });
   return rest.empty() || rest == "{}";
@@ -69,6 +72,22 @@ std::expected<json::object, Response> json_body(const Request& request) {
   if (!value.is_object())
     return std::unexpected(refuse(kBadRequest, "the body must be a JSON object", kOneObject));
   return std::move(value.as_object());
+}
+
+Async<std::expected<json::object, Response>> json_body(const session::Beside& beside,
+                                                       Request& request) {
+  Request part;
+  part.headers = request.headers;
+  part.body = std::move(request.body);
+  const std::size_t size = part.body.size();
+  auto read = [part = std::move(part)] { return json_body(part); };
+  co_return co_await beside.run(size, std::move(read));
+}
+
+Async<Response> answer_json(const session::Beside& beside, json::object object) {
+  const std::size_t size = weight(object, session::Beside::kLittle);
+  auto write = [value = json::value(std::move(object))] { return answer_json(value); };
+  co_return co_await beside.run(size, std::move(write));
 }
 
 void Fields::complain(std::string_view name, std::string_view what, std::string hint) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "server/message.h"
+#include "session/aside.h"
 
 namespace belljar::server {
 
@@ -20,6 +21,12 @@ inline constexpr std::size_t kMaxJsonDepth = 32;
 
 // The body as an object; without a body an empty one.
 std::expected<boost::json::object, Response> json_body(const Request& request);
+// The same, beside the loop if it is long. It takes the body.
+Async<std::expected<boost::json::object, Response>> json_body(const session::Beside& beside,
+                                                              Request& request);
+// answer_json, beside the loop if it is long.
+Async<Response> answer_json(const session::Beside& beside, boost::json::object object);
+
 // Or {}, which many clients send where nothing is asked for.
 bool is_no_body(std::string_view body);
 

@@ -1,5 +1,6 @@
 // Calls of tools: answered when they are done, or streamed meanwhile. All go through the
 // dispatcher, so that permissions, approvals and the audit trail are the same for all.
+#include "base/json_size.h"
 #include "server/fields.h"
 #include "server/handlers.h"
 #include "server/limits.h"
@@ -46,11 +47,16 @@ OnOutput listener(const std::shared_ptr<Running>& running) {
   };
 }
 
-void tell_parts(EventStream& stream, const ToolAnswer& answer) {
+// The parts of an answer as events, and the whole last.
+std::vector<std::string> events_of(const ToolAnswer& answer) {
+  std::vector<std::string> events;
   for (const Image& image : answer.images)
-    stream.send("image", {{"mime", image.mime}, {"base64", image.base64}});
+    events.push_back(rendered_event("image", {{"mime", image.mime}, {"base64", image.base64}}));
   for (const FileLink& file : answer.files)
-    stream.send("file", {{"name", file.name}, {"size", file.size}, {"mime", file.mime}});
+    events.push_back(
+        rendered_event("file", {{"name", file.name}, {"size", file.size}, {"mime", file.mime}}));
+  events.push_back(rendered_event("result", answer.whole));
+  return events;
 }
 
 // To its end, whoever still waits for it.
@@ -70,9 +76,15 @@ Async<Response> finish(std::shared_ptr<Running> running, ToolCall call) {
     running->stream->send_last("error", error_object(*fault, error));
   if (fault) co_return refuse(*fault, error);
   answer.whole["session_id"] = called_by(running->admitted->principal.name, running->session);
-  if (running->stream == nullptr) co_return answer_json(answer.whole);
-  tell_parts(*running->stream, answer);
-  running->stream->send_last("result", answer.whole);
+  const session::Beside beside = app.beside(running->admitted->principal);
+  if (running->stream == nullptr) co_return co_await answer_json(beside, std::move(answer.whole));
+  const std::size_t size = weight(answer.whole, session::Beside::kLittle);
+  auto write = [answer = std::move(answer)] { return events_of(answer); };
+  std::vector<std::string> events = co_await beside.run(size, std::move(write));
+  std::string last = std::move(events.back());
+  events.pop_back();
+  for (std::string& event : events) running->stream->send_text(std::move(event));
+  running->stream->send_last_text(std::move(last));
   co_return Response{};
 }
 
@@ -124,7 +136,7 @@ void read_outputs(Fields& fields, std::string& wrong) {
 }
 
 // Read strictly; what the values must be beyond their kind the tool says.
-std::expected<Asked, Response> read_call(const Request& request, std::string_view tool) {
+std::expected<Asked, Response> read_text(const Request& request, const std::string& tool) {
   std::expected<json::object, Response> body = json_body(request);
   if (!body) return std::unexpected(std::move(body.error()));
   Asked asked;
@@ -156,6 +168,16 @@ std::expected<Asked, Response> read_call(const Request& request, std::string_vie
   const std::expected<ProgramCall, std::string> program = program_call(asked.arguments);
   if (!program) return std::unexpected(refuse(kBadRequest, program.error()));
   return asked;
+}
+
+Async<std::expected<Asked, Response>> read_call(App& app, Request& request, std::string tool) {
+  Request part;
+  part.headers = request.headers;
+  part.body = std::move(request.body);
+  const std::size_t size = part.body.size();
+  auto read = [part = std::move(part), tool = std::move(tool)] { return read_text(part, tool); };
+  const session::Beside beside = app.beside(principal_of(request));
+  co_return co_await beside.run(size, std::move(read));
 }
 
 Async<Response> execute(App& app, const Request& request, const SessionEntry& entry, Asked asked,
@@ -195,16 +217,17 @@ Async<Response> execute(App& app, const Request& request, const SessionEntry& en
 }
 
 Async<Response> execute_in_session(App& app, Request request, std::string tool) {
+  // First: a session that was found may be closed while something is waited for.
+  std::expected<Asked, Response> asked = co_await read_call(app, request, tool);
+  if (!asked) co_return std::move(asked.error());
   std::expected<const SessionEntry*, Response> entry = co_await app.use_session(request);
   if (!entry) co_return std::move(entry.error());
-  std::expected<Asked, Response> asked = read_call(request, tool);
-  if (!asked) co_return std::move(asked.error());
   co_return co_await execute(app, request, **entry, std::move(*asked), std::move(tool), false);
 }
 
 // In a session for one call, under the operator's policy.
 Async<Response> execute_once(App& app, Request request, std::string tool) {
-  std::expected<Asked, Response> asked = read_call(request, tool);
+  std::expected<Asked, Response> asked = co_await read_call(app, request, tool);
   if (!asked) co_return std::move(asked.error());
   SessionEntry fresh;
   fresh.owner = principal_of(request).name;

@@ -68,6 +68,13 @@ Async<Response> serve_mcp(App& app, Request request) {
   // Then the endpoint says nothing any more, and nobody would hear it.
   const Cancel::Hearing hearing(
       front->gone, [front] { front->answer(refuse(kUnavailable, "the client has gone")); });
+  if (asked.body.size() > session::Beside::kLittle) {
+    const session::Beside beside = app.beside(principal_of(request));
+    auto read = [body = std::move(asked.body)] { return read_message(body); };
+    asked.message = co_await beside.run(session::Beside::kLittle + 1, std::move(read));
+    if (app.has_ended()) co_return refuse(kUnavailable, "the server has stopped", kStartsAgain);
+    if (front->response) co_return std::move(*front->response);  // who asked has gone
+  }
   app.mcp().handle(std::move(asked), answer_to(front));
   while (!front->response) co_await front->ready.wait();
   co_return std::move(*front->response);

@@ -66,7 +66,8 @@ Async<Response> list_sessions(App& app, Request request) {
 }
 
 Async<Response> create_session(App& app, Request request) {
-  std::expected<json::object, Response> body = json_body(request);
+  const session::Beside beside = app.beside(principal_of(request));
+  std::expected<json::object, Response> body = co_await json_body(beside, request);
   if (!body) co_return std::move(body.error());
   Fields fields(std::move(*body));
   SessionEntry entry;
@@ -147,7 +148,8 @@ Async<Response> interrupt_session(App& app, Request request) {
   const std::string id = (*entry)->id();
   // Many clients send {} where nothing is asked for, and do not say what it is.
   if (is_no_body(request.body)) request.body.clear();
-  std::expected<json::object, Response> body = json_body(request);
+  const session::Beside beside = app.beside(principal_of(request));
+  std::expected<json::object, Response> body = co_await json_body(beside, request);
   if (!body) co_return std::move(body.error());
   Fields fields(std::move(*body));
   const std::optional<std::string> call = fields.text("call");

@@ -25,7 +25,8 @@ Async<Response> get_capabilities(App& app, Request) { co_return answer_json(app.
 
 Async<Response> get_metrics(App& app, Request) {
   const Gauges gauges = app.gauges();
-  co_return text_answer("text/plain; version=0.0.4; charset=utf-8", app.metrics().render(gauges));
+  co_return text_answer("text/plain; version=0.0.4; charset=utf-8",
+                        app.metrics().render(gauges, app.meter()));
 }
 
 Async<Response> get_events(App& app, Request request) {

@@ -42,6 +42,8 @@ struct Dispatched {
   std::string wrong;      // what the model is told instead
 };
 
+constexpr std::size_t kMaxToolName = 256;
+
 std::string own_name(std::string_view name) {
   if (name == "mistralrs_execute_python") return "python";
   if (name == "mistralrs_shell") return "shell";
@@ -81,6 +83,7 @@ Dispatched read_dispatch(const std::string& body) {
   if (const json::value* name = request.if_contains("name"); name != nullptr && name->is_string())
     call.tool = own_name(std::string_view(name->get_string()));
   if (call.tool.empty()) call.wrong = "error: no tool was named";
+  if (call.tool.size() > kMaxToolName) call.wrong = "error: there is no tool of that name";
   json::value* arguments = request.if_contains("arguments");
   if (arguments != nullptr && arguments->is_object())
     call.arguments = std::move(arguments->get_object());
@@ -123,6 +126,16 @@ std::string in_words(const ToolAnswer& answer) {
          " cannot be shown here, where answers are text; save what a person shall see as a file\n";
 }
 
+Async<Response> answer_tool(const session::Beside& beside, ToolAnswer answer, std::string viewer) {
+  std::size_t size = answer.text.size() + weight(answer.structured, session::Beside::kLittle);
+  for (const Image& image : answer.images) size += image.base64.size();
+  auto write = [answer = std::move(answer), viewer = std::move(viewer)] {
+    const json::value object(to_json(answer, viewer));
+    return answer_json(object);
+  };
+  co_return co_await beside.run(size, std::move(write));
+}
+
 Async<void> work_off(std::shared_ptr<App> app, std::shared_ptr<Continuations::Job> job,
                      ToolCall call, std::shared_ptr<const Admitted> admitted) {
   ToolAnswer answer = co_await call_tool(*app, std::move(call));
@@ -163,22 +176,23 @@ Async<Response> list_session_tools(App& app, Request request) {
 }
 
 Async<Response> call_session_tool(App& app, Request request) {
+  // First: a session that was found may be closed while something is waited for.
+  const session::Beside beside = app.beside(principal_of(request));
+  std::expected<json::object, Response> body = co_await json_body(beside, request);
+  if (!body) co_return std::move(body.error());
   std::expected<const SessionEntry*, Response> entry = co_await app.use_session(request);
   if (!entry) co_return std::move(entry.error());
-  std::expected<json::object, Response> body = json_body(request);
-  if (!body) co_return std::move(body.error());
   const std::string tool = parameter(request, "tool");
   // Who uses what another shares does not act in that other's name on anything else.
   const Principal& principal = principal_of(request);
   if (tool.starts_with("session_") && (*entry)->owner != principal.name)
     co_return refuse(kForbidden, "the session belongs to another token", kOnlyItsOwner);
   ToolCall call = tool_call(**entry, principal, tool, std::move(*body));
-  const ToolAnswer answer = co_await call_tool(app, std::move(call));
+  ToolAnswer answer = co_await call_tool(app, std::move(call));
   const std::optional<Fault> fault = fault_of(answer);
   if (fault && fault->type == kNotFound.type && answer.error_type == "unknown_tool")
     co_return refuse(kNotFound, answer.text, which_tool(tool));
-  const json::object object = to_json(answer, principal.name);
-  co_return answer_json(object);
+  co_return co_await answer_tool(beside, std::move(answer), principal.name);
 }
 
 // ---- approvals ----------------------------------------------------------------
@@ -190,7 +204,8 @@ Async<Response> list_approvals(App& app, Request request) {
       list.push_back(approval.to_json(principal_of(request).name));
   json::object answer;
   answer["approvals"] = std::move(list);
-  co_return answer_json(answer);
+  const session::Beside beside = app.beside(principal_of(request));
+  co_return co_await answer_json(beside, std::move(answer));
 }
 
 Async<Response> get_approval(App& app, Request request) {
@@ -206,7 +221,8 @@ Async<Response> decide_approval(App& app, Request request) {
   const std::optional<Approval> found = app.dispatcher().approvals().find(id);
   if (!found || app.book().find(found->session, principal_of(request)) == nullptr)
     co_return refuse(kNotFound, "nothing of that id waits for approval", kWhichApprovals);
-  std::expected<json::object, Response> body = json_body(request);
+  const session::Beside beside = app.beside(principal_of(request));
+  std::expected<json::object, Response> body = co_await json_body(beside, request);
   if (!body) co_return std::move(body.error());
   Fields fields(std::move(*body));
   const std::string word = fields.required_text("decision");
@@ -239,11 +255,14 @@ Async<Response> decide_approval(App& app, Request request) {
 // Always 200 with `content`, in time: with anything else the model would hear nothing.
 Async<Response> dispatch(App& app, Request request) {
   const Clock::time_point until = Clock::now() + app.setup().loaded.server.dispatch_wait;
+  const session::Beside beside = app.beside(principal_of(request));
+  const std::size_t size = request.body.size();
+  auto read = [body = std::move(request.body)] { return read_dispatch(body); };
+  Dispatched asked = co_await beside.run(size, std::move(read));
   const std::expected<const SessionEntry*, Response> entry =
       co_await dispatch_session(app, request);
   if (!entry) co_return content("error: this session cannot be used now");
   const std::string session = (*entry)->id();
-  Dispatched asked = read_dispatch(request.body);
   if (!asked.wrong.empty()) co_return content(asked.wrong);
   std::shared_ptr<Continuations::Job> job;
   // Who uses what another shares does not act in that other's name on anything else.
@@ -273,7 +292,9 @@ Async<Response> dispatch(App& app, Request request) {
     co_return content(still_running(*job, waits));
   }
   app.continuations().remove(session, job->id);
-  co_return content(in_words(*job->answer));
+  const std::size_t length = job->answer->text.size();
+  auto write = [job] { return content(in_words(*job->answer)); };
+  co_return co_await beside.run(length, std::move(write));
 }
 
 }  // namespace belljar::server

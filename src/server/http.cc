@@ -29,6 +29,7 @@ using Parser = http::request_parser<http::string_body>;
 using boost::system::error_code;
 
 constexpr std::size_t kPiece = 64 << 10;                   // of an answer, for one write
+constexpr std::size_t kHeadPiece = 2 << 10;                // of a head, for one read
 constexpr std::size_t kMaxLinger = std::size_t{64} << 20;  // read and thrown away after a refusal
 constexpr std::chrono::seconds kLinger{2};
 constexpr std::chrono::milliseconds kAcceptPause{50};  // when there are no descriptors left
@@ -61,6 +62,14 @@ Response refuse_unread(error_code error, bool timed_out) {
                 "speak HTTP/1.1 without TLS");
 }
 
+// Whether a head ends in it, of which `seen` bytes did not, or it is none at all: TLS, or lines
+// without CR.
+bool may_be_head(std::string_view text, std::size_t seen) {
+  if (text.empty() || text.front() < 'A' || text.front() > 'Z') return !text.empty();
+  text.remove_prefix(seen > 3 ? seen - 3 : 0);
+  return text.find("\r\n\r\n") != text.npos || text.find("\n\n") != text.npos;
+}
+
 // What else it could mean for the body's end is another's guess than ours.
 bool has_unknown_coding(const Request& request, bool is_http_1_0) {
   std::size_t count = 0;
@@ -83,7 +92,8 @@ struct HttpServer::State {
   HttpLimits limits;
   HttpHandler handler;
   std::vector<std::shared_ptr<Stream>> listeners;
-  std::list<Connection*> idle;  // the one that has been for longest in front
+  // Those without the head of a request, the one that has been so for longest in front.
+  std::list<Connection*> idle;
   std::size_t open = 0;
   std::uint64_t refused = 0;
   bool draining = false;
@@ -126,13 +136,17 @@ struct HttpServer::State::Connection : std::enable_shared_from_this<Connection> 
   bool timed_out = false;
   Peer peer;
   beast::flat_buffer buffer;
+  bool begun = false;  // its next request has
   bool keeps_alive = true;
   bool is_http_1_0 = false;
   bool is_head = false;  // the present request: its answer has no body
   std::shared_ptr<Cancel> gone = std::make_shared<Cancel>();  // the present request's
   std::optional<std::list<Connection*>::iterator> place;      // among the idle
 
-  void enter_idle() { place = server->idle.insert(server->idle.end(), this); }
+  void enter_idle() {
+    leave_idle();
+    place = server->idle.insert(server->idle.end(), this);
+  }
   void leave_idle() {
     if (place) server->idle.erase(*std::exchange(place, std::nullopt));
   }
@@ -183,10 +197,12 @@ struct HttpServer::State::Connection : std::enable_shared_from_this<Connection> 
 
   static Async<void> serve(std::shared_ptr<Connection> self);
   Async<bool> first_bytes();
+  Async<error_code> whole_head();
   Async<error_code> read_head(Parser& parser);
   Async<std::optional<Response>> read_body(Parser& parser, const Request& request);
   Async<bool> one_request();
   Async<bool> send_bytes(std::string bytes);
+  Async<bool> send_joined(std::string head, std::string body, std::string tail);
   Async<bool> send(Response response);
   Async<bool> send_file(FileBody file);
   Async<bool> send_events(std::shared_ptr<EventStream> events);
@@ -197,15 +213,36 @@ struct HttpServer::State::Connection : std::enable_shared_from_this<Connection> 
 
 // Waits for a request to begin. False: none comes.
 Async<bool> HttpServer::State::Connection::first_bytes() {
-  if (buffer.size() > 0) co_return true;
+  begun = false;
   enter_idle();
+  if (buffer.size() > 0) co_return true;
+  buffer.shrink_to_fit();  // it may have held a body
   expires_after(server->limits.idle);
-  const auto room = buffer.prepare(2048);
+  const auto room = buffer.prepare(kHeadPiece);
   auto [error, size] = co_await socket.async_read_some(room, kAwait);
-  leave_idle();
   if (error) co_return false;
   buffer.commit(size);
   co_return true;
+}
+
+// Waits until the head is there, or the parser can say what is wrong with it. Until then nothing is
+// made of it, and the connection makes room for others: a stranger can begin thousands.
+Async<error_code> HttpServer::State::Connection::whole_head() {
+  begun = true;
+  expires_after(server->limits.header);
+  std::size_t seen = 0;
+  while (buffer.size() <= server->limits.header_bytes) {
+    const auto data = buffer.cdata();
+    const std::string_view text(static_cast<const char*>(data.data()), data.size());
+    if (may_be_head(text, seen)) break;
+    seen = text.size();
+    const auto room = buffer.prepare(kHeadPiece);
+    auto [error, size] = co_await socket.async_read_some(room, kAwait);
+    if (error == asio::error::eof) break;
+    if (error) co_return error;
+    buffer.commit(size);
+  }
+  co_return error_code();
 }
 
 // As http::async_read_header does, which does not tell whether a line was folded.
@@ -249,9 +286,14 @@ Async<bool> HttpServer::State::Connection::one_request() {
   Parser parser;
   parser.header_limit(static_cast<std::uint32_t>(server->limits.header_bytes));
   parser.body_limit(boost::none);  // until it is known what is asked for
-  expires_after(server->limits.header);
-  is_head = false;  // until it is known
-  const error_code head_error = co_await read_head(parser);
+  is_head = false;                 // until it is known
+  error_code head_error = co_await whole_head();
+  if (!head_error) {
+    const error_code error = co_await read_head(parser);
+    head_error = error;
+  }
+  if (!socket.is_open()) co_return false;  // it has made room
+  leave_idle();
   if (head_error == http::error::end_of_stream) co_return false;
   if (head_error) {
     co_await refuse_and_close(refuse_unread(head_error, timed_out));
@@ -332,6 +374,20 @@ Async<bool> HttpServer::State::Connection::send_bytes(std::string bytes) {
   co_return true;
 }
 
+// In one write if it is short. What is long is not copied.
+Async<bool> HttpServer::State::Connection::send_joined(std::string head, std::string body,
+                                                       std::string tail) {
+  if (body.size() <= kPiece) {
+    head += body + tail;
+    co_return co_await send_bytes(std::move(head));
+  }
+  for (std::string* part : {&head, &body, &tail}) {
+    const bool sent = co_await send_bytes(std::move(*part));
+    if (!sent) co_return false;
+  }
+  co_return true;
+}
+
 Async<bool> HttpServer::State::Connection::send(Response response) {
   if (server->draining) keeps_alive = false;
   if (auto* events = std::get_if<std::shared_ptr<EventStream>>(&response.body)) {
@@ -356,8 +412,9 @@ Async<bool> HttpServer::State::Connection::send(Response response) {
   const std::string framing =
       has_length ? "Content-Length: " + std::to_string(length) + "\r\n" : std::string();
   std::string text = head_text(response, framing, keeps_alive);
-  if (file == nullptr && !is_head) text += std::get<std::string>(response.body);
-  bool sent = co_await send_bytes(std::move(text));
+  std::string body;
+  if (file == nullptr && !is_head) body = std::move(std::get<std::string>(response.body));
+  bool sent = co_await send_joined(std::move(text), std::move(body), {});
   if (sent && file != nullptr && !is_head) {
     const bool whole = co_await send_file(std::move(*file));
     sent = whole;
@@ -384,8 +441,9 @@ Async<bool> HttpServer::State::Connection::send_events(std::shared_ptr<EventStre
   while (true) {
     std::optional<std::string> bytes = co_await events->next();
     if (!bytes) break;
-    std::string framed = is_http_1_0 ? std::move(*bytes) : chunk(*bytes);
-    const bool sent = co_await send_bytes(std::move(framed));
+    const std::string head = is_http_1_0 ? std::string() : chunk_head(bytes->size());
+    const std::string tail = is_http_1_0 ? std::string() : "\r\n";
+    const bool sent = co_await send_joined(head, std::move(*bytes), tail);
     if (!sent) co_return false;
   }
   if (is_http_1_0) co_return true;
@@ -427,7 +485,8 @@ void HttpServer::State::take_in(const std::shared_ptr<State>& self, Fd fd) {
     ++refused;
     static const std::string full_text = [] {
       const Response full = refuse(kUnavailable, "the server has too many connections",
-                                   "wait, or raise max_connections in [server]");
+                                   "wait, or raise max_connections in [server] and the limit on "
+                                   "open files (ulimit -Hn)");
       const auto& text = std::get<std::string>(full.body);
       const std::string framing = "Content-Length: " + std::to_string(text.size()) + "\r\n";
       return head_text(full, framing, false) + text;
@@ -503,7 +562,8 @@ void HttpServer::drain() {
     (void)listener->close(ignored);
   }
   state_->listeners.clear();
-  for (State::Connection* connection : state_->idle) connection->close();
+  for (State::Connection* connection : state_->idle)
+    if (!connection->begun) connection->close();
 }
 
 Async<bool> HttpServer::drained(Clock::time_point until) {

@@ -46,11 +46,10 @@ std::string head_text(const Response& response, std::string_view framing, bool k
   return text;
 }
 
-std::string chunk(std::string_view bytes) {
-  std::array<char, 20> size{};
-  const auto end = std::to_chars(size.data(), size.data() + size.size(), bytes.size(), 16).ptr;
-  std::string text(size.data(), end);
-  return text.append("\r\n").append(bytes).append("\r\n");
+std::string chunk_head(std::size_t size) {
+  std::array<char, 20> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), size, 16).ptr;
+  return std::string(text.data(), end).append("\r\n");
 }
 
 }  // namespace belljar::server

@@ -22,6 +22,6 @@ std::string_view take_host(std::string_view target, Request& request);
 bool has_folded_line(std::string_view head);
 // `framing` is the header, or none, that says where the body ends.
 std::string head_text(const Response& response, std::string_view framing, bool keeps_alive);
-std::string chunk(std::string_view bytes);
+std::string chunk_head(std::size_t size);
 
 }  // namespace belljar::server

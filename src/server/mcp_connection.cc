@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/json_size.h"
+
+
 namespace belljar::server {
 namespace {
 
@@ -11,16 +14,15 @@ constexpr std::array<std::string_view, 8> kLevels = {"debug", "info",     "notic
 
 // A client that asks and never waits must not make us keep everything.
 constexpr std::size_t kMaxOpen = 1000;
-constexpr std::size_t kMaxCapabilities = 64 << 10;  // kept with the connection, as text
+constexpr std::size_t kMaxCapabilities = 64 << 10;  // kept with the connection
 
 json::array versions() { return {kMcpVersions[0], kMcpVersions[1], kMcpVersions[2]}; }
 
 json::value progress_token(const json::object& params) {
   const json::object* meta = object_at(params, "_meta");
   const json::value* token = meta != nullptr ? meta->if_contains("progressToken") : nullptr;
-  const bool good =
-      token != nullptr && (token->is_string() || token->is_int64() || token->is_uint64());
-  return good ? *token : json::value();
+  // It is sent back with all that is said of the call.
+  return token != nullptr && is_id(*token) ? *token : json::value();
 }
 
 }  // namespace
@@ -79,6 +81,8 @@ std::expected<McpContext, McpError> McpConnection::context_of(const McpRequest& 
   const json::object* client = object_at(*meta, kCapabilitiesKey);
   if (client == nullptr)
     return mcp_fail(mcp_code::invalid_params, "_meta lacks " + std::string(kCapabilitiesKey));
+  if (weight(*client, kMaxCapabilities) > kMaxCapabilities)
+    return mcp_fail(mcp_code::invalid_params, "capabilities is too long");
   context.stateless = true;
   context.version = std::string(*version);
   context.client = *client;
@@ -88,11 +92,12 @@ std::expected<McpContext, McpError> McpConnection::context_of(const McpRequest& 
 
 std::vector<McpConnection::Step> McpConnection::take(McpRequest request) {
   const std::string key = key_of(request.id);
-  auto answer = [&](const McpResult& result) -> std::vector<Step> {
-    return {Send{.text = response_text(request.id, result),
+  auto answer = [&](McpResult result) -> std::vector<Step> {
+    const int code = result ? 0 : result.error().code;
+    return {Send{.text = response_text(request.id, std::move(result)),
                  .about = key,
                  .last = true,
-                 .error = result ? 0 : result.error().code}};
+                 .error = code}};
   };
   const bool stateless = only_stateless_ || is_stateless(request);
   if (!stateless && request.method == "initialize") return answer(initialize(request.params));
@@ -113,7 +118,7 @@ McpResult McpConnection::initialize(const json::object& params) {
   const json::string* asked = string_at(params, "protocolVersion");
   if (asked == nullptr) return mcp_fail(mcp_code::invalid_params, "protocolVersion is missing");
   const json::object* client = object_at(params, "capabilities");
-  if (client != nullptr && json::serialize(*client).size() > kMaxCapabilities)
+  if (client != nullptr && weight(*client, kMaxCapabilities) > kMaxCapabilities)
     return mcp_fail(mcp_code::invalid_params, "capabilities is too long");
   const bool spoken =
       *asked != kStatelessVersion &&
@@ -138,7 +143,7 @@ McpResult McpConnection::set_level(const json::object& params) {
 std::vector<McpConnection::Step> McpConnection::take(const McpNotice& notice) {
   if (notice.method != "notifications/cancelled") return {};
   const json::value* id = notice.params.if_contains("requestId");
-  if (id == nullptr) return {};
+  if (id == nullptr || !is_id(*id)) return {};
   const std::string key = key_of(*id);
   if (open_.erase(key) == 0) return {};  // it was answered meanwhile
   forget_questions(key);
@@ -158,17 +163,23 @@ void McpConnection::forget_questions(const std::string& about) {
 
 // ---- what we say --------------------------------------------------------------
 
-std::optional<McpConnection::Send> McpConnection::finish(const std::string& key,
-                                                         const McpResult& result) {
+std::optional<McpConnection::Send> McpConnection::finish(const std::string& key, McpResult result) {
+  const int code = result ? 0 : result.error().code;
   const auto found = open_.find(key);
   if (found == open_.end()) return std::nullopt;
-  Send answer{.text = response_text(found->second.id, result),
-              .about = key,
-              .last = true,
-              .error = result ? 0 : result.error().code};
-  open_.erase(found);
+  return finish_with(key, response_text(found->second.id, std::move(result)), code);
+}
+
+json::value McpConnection::id_of(const std::string& key) const {
+  const auto found = open_.find(key);
+  return found != open_.end() ? found->second.id : json::value();
+}
+
+std::optional<McpConnection::Send> McpConnection::finish_with(const std::string& key,
+                                                              std::string text, int code) {
+  if (open_.erase(key) == 0) return std::nullopt;
   forget_questions(key);
-  return answer;
+  return Send{.text = std::move(text), .about = key, .last = true, .error = code};
 }
 
 std::optional<McpConnection::Send> McpConnection::progress(const std::string& key, double done,

@@ -82,7 +82,11 @@ class McpConnection {
   std::vector<Step> receive(McpMessage message);
 
   // nullopt: it was cancelled, and an answer would be one too many.
-  std::optional<Send> finish(const std::string& key, const McpResult& result);
+  std::optional<Send> finish(const std::string& key, McpResult result);
+  // The same with its text, which is response_text() of its id_of().
+  std::optional<Send> finish_with(const std::string& key, std::string text, int code);
+  // As the client gave it; null: it is not under way.
+  json::value id_of(const std::string& key) const;
   // nullopt: the client has not asked for it.
   std::optional<Send> progress(const std::string& key, double done, std::optional<double> total,
                                const std::string& message);

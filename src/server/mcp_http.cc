@@ -27,7 +27,7 @@ class McpHttp::Once {
 
   void run(std::string principal, McpRequest message) {
     peer_ = McpPeer::make(owner_.service_, std::move(principal),
-                          [this](const McpConnection::Send& said) { send(said); });
+                          [this](McpConnection::Send said) { send(std::move(said)); });
     peer_->require_stateless();
     hearing_ = std::make_unique<Cancel::Hearing>(answer_.gone, [this] { leave(); });
     peer_->receive(std::move(message));
@@ -50,10 +50,10 @@ class McpHttp::Once {
   }
 
  private:
-  void send(const McpConnection::Send& message) {
+  void send(McpConnection::Send message) {
     if (message.text.empty()) return;  // it was cancelled by who hung up
     if (message.last && !begun_) {
-      answer_.whole(status_of(message.error), json_headers(), message.text);
+      answer_.whole(status_of(message.error), json_headers(), std::move(message.text));
     } else {
       if (!std::exchange(begun_, true)) answer_.begin({});
       answer_.event(event_text("", message.text));
@@ -168,7 +168,7 @@ void McpHttp::begin_session(McpHttpRequest& request, McpMessage message, McpHttp
 }
 
 void McpHttp::post(McpHttpRequest& request, McpHttpAnswer answer) {
-  auto message = read_message(request.body);
+  auto message = request.message ? *std::move(request.message) : read_message(request.body);
   if (!message) return refuse(answer, 400, message.error().id, message.error().error);
   const std::string* version = header(request, "mcp-protocol-version");
   const bool says_stateless = version != nullptr && *version == kStatelessVersion;

@@ -2,6 +2,7 @@
 // another.
 #pragma once
 
+#include <expected>
 #include <functional>
 #include <map>
 #include <memory>
@@ -18,6 +19,7 @@ struct McpHttpRequest {
   std::string method;
   std::map<std::string, std::string, std::less<>> headers;  // names in lower case
   std::string body;
+  std::optional<std::expected<McpMessage, McpUnreadable>> message = {};  // the body, if it was read
   std::string principal;
   std::shared_ptr<const void> place = {};  // among the requests that run: held until it is answered
 };

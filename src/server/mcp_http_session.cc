@@ -18,7 +18,7 @@ McpHttpSession::McpHttpSession(McpService& service, std::string id, std::string 
       on_old_(std::move(on_old)),
       general_(std::make_shared<McpHttpStream>("g", kMaxGeneralBytes)) {
   peer_ = McpPeer::make(service, std::move(principal),
-                        [this](const McpConnection::Send& message) { send(message); });
+                        [this](McpConnection::Send message) { send(std::move(message)); });
 }
 
 McpHttpSession::~McpHttpSession() {
@@ -89,12 +89,12 @@ void McpHttpSession::hear(const Stream& stream, const std::shared_ptr<Cancel>& g
   if (hearings_.size() > kMaxHearings) hearings_.pop_front();
 }
 
-void McpHttpSession::send(const McpConnection::Send& message) {
+void McpHttpSession::send(McpConnection::Send message) {
   if (message.last) used_ = Clock::now();
   const auto found = streams_.find(message.about);
   if (message.text.empty() && found == streams_.end()) return;
   const Stream stream = found != streams_.end() ? found->second : general_;
-  stream->send(message);
+  stream->send(std::move(message));
   if (stream->ended() && on_old_) on_old_();
 }
 

@@ -40,7 +40,7 @@ class McpHttpSession {
   McpHttpHeaders headers() const { return {{"Mcp-Session-Id", id_}}; }
   void attach(const Stream& stream, McpHttpAnswer answer);
   void hear(const Stream& stream, const std::shared_ptr<Cancel>& gone);
-  void send(const McpConnection::Send& message);
+  void send(McpConnection::Send message);
   Stream find(const std::string& id) const;
   void forget_old();
 

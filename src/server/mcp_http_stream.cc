@@ -8,7 +8,7 @@ constexpr int kRetryMs = 500;
 
 }  // namespace
 
-void McpHttpStream::send(const McpConnection::Send& message) {
+void McpHttpStream::send(McpConnection::Send message) {
   if (message.text.empty()) {  // no answer will come
     if (answer_ && !begun_) begin();
     return end();
@@ -20,11 +20,11 @@ void McpHttpStream::send(const McpConnection::Send& message) {
     const McpHttpAnswer answer = *std::exchange(answer_, std::nullopt);
     McpHttpHeaders headers = json_headers();
     headers.insert(headers.end(), headers_.begin(), headers_.end());
-    answer.whole(200, std::move(headers), message.text);
+    answer.whole(200, std::move(headers), std::move(message.text));
     return;
   }
   if (answer_ && !begun_) begin();
-  keep(message.text);
+  keep(std::move(message.text));
   if (answer_) answer_->event(event_text(event_id(next_ - 1), kept_.back()));
   if (message.last) end();
 }
@@ -77,9 +77,9 @@ void McpHttpStream::forget() {
   forgotten_ = true;
 }
 
-void McpHttpStream::keep(const std::string& text) {
-  kept_.push_back(text);
+void McpHttpStream::keep(std::string text) {
   bytes_ += text.size();
+  kept_.push_back(std::move(text));
   ++next_;
   while (kept_.size() > 1 && (kept_.size() > kMaxKept || bytes_ > most_)) {
     bytes_ -= kept_.front().size();

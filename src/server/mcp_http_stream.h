@@ -18,7 +18,7 @@ class McpHttpStream {
   explicit McpHttpStream(std::string id, std::size_t most = kMaxKeptBytes)
       : id_(std::move(id)), most_(most) {}
 
-  void send(const McpConnection::Send& message);
+  void send(McpConnection::Send message);
 
   // From now on this connection hears it. The headers are for an answer of either kind.
   void attach(McpHttpAnswer answer, McpHttpHeaders headers);
@@ -44,7 +44,7 @@ class McpHttpStream {
 
  private:
   std::string event_id(std::size_t number) const { return id_ + "-" + std::to_string(number); }
-  void keep(const std::string& text);
+  void keep(std::string text);
   void end();
 
   std::string id_;

@@ -12,13 +12,9 @@ McpUnreadable unreadable(const json::value& id, int code, std::string message) {
   return {.id = id, .error = {.code = code, .message = std::move(message), .data = {}}};
 }
 
-bool is_id(const json::value& value) {
-  if (const json::string* text = value.if_string()) return text->size() <= kMaxId;
-  return value.is_int64() || value.is_uint64();
-}
-
-McpResult result_of(const json::object& message) {
-  if (const json::object* result = object_at(message, "result")) return *result;
+McpResult result_of(json::object& message) {
+  if (json::value* result = message.if_contains("result"); result != nullptr && result->is_object())
+    return std::move(result->get_object());
   const json::object* error = object_at(message, "error");
   if (error == nullptr) return mcp_fail(mcp_code::invalid_request, "neither result nor error");
   const json::value* code = error->if_contains("code");
@@ -28,6 +24,11 @@ McpResult result_of(const json::object& message) {
 }
 
 }  // namespace
+
+bool is_id(const json::value& value) {
+  if (const json::string* text = value.if_string()) return text->size() <= kMaxId;
+  return value.is_int64() || value.is_uint64();
+}
 
 const json::object* object_at(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
@@ -54,11 +55,11 @@ std::expected<McpMessage, McpUnreadable> read_message(std::string_view text) {
   boost::system::error_code error;
   json::parse_options options;
   options.max_depth = kMaxDepth;
-  const json::value value = json::parse(text, error, {}, options);
+  json::value value = json::parse(text, error, {}, options);
   if (error)
     return std::unexpected(
         unreadable(nullptr, mcp_code::parse_error, "this is no JSON: " + error.message()));
-  const json::object* message = value.if_object();
+  json::object* message = value.if_object();
   if (message == nullptr)
     return std::unexpected(
         unreadable(nullptr, mcp_code::invalid_request, "a message is one JSON object"));
@@ -74,11 +75,12 @@ std::expected<McpMessage, McpUnreadable> read_message(std::string_view text) {
     if (id.is_null()) return wrong("there is neither a method nor an id");
     return McpResponse{.id = id, .result = result_of(*message)};
   }
+  if (method->size() > kMaxId) return wrong("the method's name is too long");
   json::object params;
-  if (const json::value* given = message->if_contains("params")) {
+  if (json::value* given = message->if_contains("params")) {
     if (!given->is_object())
       return std::unexpected(unreadable(id, mcp_code::invalid_params, "params must be an object"));
-    params = given->get_object();
+    params = std::move(given->get_object());
   }
   if (given_id == nullptr)
     return McpNotice{.method = std::string(*method), .params = std::move(params)};
@@ -96,10 +98,10 @@ std::string notice_text(std::string_view method, json::object params) {
       json::object{{"jsonrpc", "2.0"}, {"method", method}, {"params", std::move(params)}});
 }
 
-std::string response_text(const json::value& id, const McpResult& result) {
+std::string response_text(const json::value& id, McpResult result) {
   json::object message{{"jsonrpc", "2.0"}, {"id", id}};
   if (result) {
-    message["result"] = *result;
+    message["result"] = *std::move(result);
   } else {
     json::object error{{"code", result.error().code}, {"message", result.error().message}};
     if (!result.error().data.empty()) error["data"] = result.error().data;

@@ -62,11 +62,13 @@ struct McpUnreadable {
 };
 
 std::expected<McpMessage, McpUnreadable> read_message(std::string_view text);
+// A whole number, or a text that is not long.
+bool is_id(const json::value& value);
 
 // Each is one line, without its end.
 std::string request_text(std::string_view id, std::string_view method, json::object params);
 std::string notice_text(std::string_view method, json::object params);
-std::string response_text(const json::value& id, const McpResult& result);
+std::string response_text(const json::value& id, McpResult result);
 
 // What is there and of that kind; else null.
 const json::object* object_at(const json::object& object, std::string_view name);

@@ -62,7 +62,7 @@ class McpOffer : public McpProvider {
   const Told* told_of(const std::string& session);  // null: nothing
   void remember(const ToolCall& call, const ToolAnswer& answer);
   void make_room(const ToolCall& call, bool is_unnamed);
-  json::object result_of(const ToolAnswer& answer, const McpContext& context) const;
+  static json::object result_of(const ToolAnswer& answer, bool is_stateless);
 
   McpService& service_;
   Dispatcher& dispatcher_;

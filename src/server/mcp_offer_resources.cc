@@ -163,15 +163,17 @@ Async<std::optional<McpResult>> McpOffer::read(McpExchange& exchange, std::strin
 
 Async<ToolAnswer> McpOffer::read_permitted(ToolCall& call, std::string uri) {
   Result<session::Look> look = dispatcher_.engine().look(call.session);
-  if (!look) co_return tool_error("failed", look.error().message());
+  if (!look) co_return failure(look.error());
   const std::string path = text_at(call.arguments, "path");
   std::string owner = call.principal;
-  auto work = [look = std::move(*look), path] { return read_file(look, path); };
-  const tools::Result<std::string> bytes =
+  auto work = [look = std::move(*look), path, uri]() -> tools::Result<json::object> {
+    return file_contents(uri, path, TRY(read_file(look, path)));
+  };
+  tools::Result<json::object> read =
       co_await dispatcher_.engine().aside().run(service_.loop(), std::move(owner), std::move(work));
-  if (!bytes) co_return tool_error(std::string(name(bytes.error().kind)), bytes.error().message());
+  if (!read) co_return tool_error(std::string(name(read.error().kind)), read.error().message());
   ToolAnswer answer;
-  answer.whole = file_contents(uri, path, *bytes);
+  answer.whole = *std::move(read);
   co_return answer;
 }
 

@@ -1,8 +1,10 @@
 #include <algorithm>
 
+#include "base/json_size.h"
 #include "base/printable.h"
 #include "base/random.h"
 #include "base/utf8.h"
+#include "server/host_trouble.h"
 #include "server/mcp_offer.h"
 #include "server/secret.h"
 
@@ -144,7 +146,7 @@ void McpOffer::add_tools(json::array& into) {
   for (const tools::Tool& tool : tools::all_tools()) into.push_back(tool_json(tool));
 }
 
-json::object McpOffer::result_of(const ToolAnswer& answer, const McpContext& context) const {
+json::object McpOffer::result_of(const ToolAnswer& answer, bool is_stateless) {
   const std::string name(name_in(answer.session));
   json::array content;
   content.push_back({{"type", "text"}, {"text", answer.text}});
@@ -158,7 +160,7 @@ json::object McpOffer::result_of(const ToolAnswer& answer, const McpContext& con
                        {"size", file.size}});
   json::object result;
   // Who keeps no connection has to name the session next time.
-  if (context.stateless && !name.empty())
+  if (is_stateless && !name.empty())
     content.push_back({{"type", "text"}, {"text", "session: " + name}});
   result["content"] = std::move(content);
   result["isError"] = answer.is_error;
@@ -190,7 +192,7 @@ Async<std::optional<McpResult>> McpOffer::call_tool(McpExchange& exchange, std::
     if (exchange.peer()->session.empty() ||
         !dispatcher_.may_use(exchange.peer()->session, call.principal)) {
       const Result<std::string> made = dispatcher_.open(call.principal);
-      if (!made) co_return mcp_fail(mcp_code::internal, made.error().message());
+      if (!made) co_return mcp_fail(mcp_code::internal, told(made.error()));
       exchange.peer()->session = *made;
     }
     call.session = exchange.peer()->session;
@@ -201,7 +203,9 @@ Async<std::optional<McpResult>> McpOffer::call_tool(McpExchange& exchange, std::
   call.on_output = [watcher](OutputStream, std::string_view bytes) { watcher->hear(bytes); };
   const bool may_answer = has_form_elicitation(exchange.context()) &&
                           (!settings_.may_approve || settings_.may_approve(call.principal));
-  if (exchange.context().stateless && may_answer) {
+  // Nobody is asked about what is too long to be shown: the call says so.
+  const bool is_short = weight(call.arguments, kMaxAskedAbout) <= kMaxAskedAbout;
+  if (exchange.context().stateless && may_answer && is_short) {
     (void)co_await dispatcher_.find_folders(call);  // the call says what is wrong with it
     std::expected<std::optional<Decision>, McpResult> said = answered(exchange, call);
     if (!said) co_return said.error();
@@ -219,15 +223,25 @@ Async<std::optional<McpResult>> McpOffer::call_tool(McpExchange& exchange, std::
       shared->log(LogLevel::warning, json::value(where));
     };
   }
-  ToolCall copy = call;
-  ToolAnswer answer = co_await dispatcher_.call(std::move(copy));
+  const std::string principal = call.principal;
+  ToolAnswer answer = co_await dispatcher_.call(std::move(call));
   // A client that hears neither progress nor logs has it from here.
   if (answer.error_type == "not_approved" && answer.text.ends_with(kTimeWasOver))
     answer.text += "; " + settings_.where_to_go;
+  call = {};
+  call.tool = name;
+  call.principal = principal;
   call.session = answer.session;
   remember(call, answer);
   if (!exchange.peer()->lasts()) make_room(call, is_unnamed);
-  co_return result_of(answer, exchange.context());
+  std::size_t size = answer.text.size() + weight(answer.structured, session::Beside::kLittle);
+  for (const Image& image : answer.images) size += image.base64.size();
+  auto write = [answer = std::move(answer), is_stateless = exchange.context().stateless] {
+    return result_of(answer, is_stateless);
+  };
+  const session::Beside beside = dispatcher_.beside(principal);
+  json::object result = co_await beside.run(size, std::move(write));
+  co_return McpResult(std::move(result));
 }
 
 // ---- approval by the client's person ------------------------------------------
@@ -345,8 +359,8 @@ void McpOffer::remember(const ToolCall& call, const ToolAnswer& answer) {
     more = more || !known;
     told.files[file.name] = file;
   }
-  const json::value arguments = dispatcher_.audit().mask().arguments(call.arguments);
-  std::string entry = "> " + call.tool + " " + json::serialize(arguments) + "\n" + answer.text;
+  std::string entry = "> " + call.tool + " " + json::serialize(answer.shown) + "\n";
+  entry += std::string_view(answer.text).substr(0, kMaxLog);
   if (!entry.ends_with('\n')) entry += "\n";
   if (entry.size() > kMaxLog) entry = repair_utf8(entry.substr(0, kMaxLog)) + "…\n";
   told.log_bytes += entry.size();

@@ -6,6 +6,11 @@ McpExchange::McpExchange(std::shared_ptr<McpPeer> peer, McpConnection::Begin beg
                          std::shared_ptr<Cancel> cancel)
     : peer_(std::move(peer)), begin_(std::move(begin)), cancel_(std::move(cancel)) {}
 
+json::value McpExchange::take_arguments() {
+  json::value* arguments = begin_.request.params.if_contains("arguments");
+  return arguments != nullptr ? std::exchange(*arguments, nullptr) : json::value();
+}
+
 void McpExchange::progress(double done, std::optional<double> total, const std::string& message) {
   peer_->send(peer_->connection_.progress(begin_.key, done, total, message));
 }
@@ -101,11 +106,17 @@ Async<void> McpPeer::work(std::shared_ptr<McpPeer> self, McpConnection::Begin as
                           std::shared_ptr<Cancel> cancel) {
   const std::string key = asked.key;
   McpExchange exchange(self, std::move(asked), cancel);
-  const McpResult result = co_await self->service_->handle(exchange);
+  McpResult result = co_await self->service_->handle(exchange);
+  const int code = result ? 0 : result.error().code;
+  std::string text;
+  if (!cancel->asked()) {
+    json::value id = self->connection_.id_of(key);
+    text = co_await self->service_->text_of(self->principal_, std::move(id), std::move(result));
+  }
   const auto mine = self->running_.find(key);
   // Cancelled, its id may be in use again.
   if (mine != self->running_.end() && mine->second == cancel) self->running_.erase(mine);
-  if (!cancel->asked()) self->send(self->connection_.finish(key, result));
+  if (!cancel->asked()) self->send(self->connection_.finish_with(key, std::move(text), code));
   cancel->ask();  // whoever still waits for the client on its behalf
 }
 

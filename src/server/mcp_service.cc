@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/json_size.h"
+#include "base/printable.h"
 #include "server/limits.h"
 
 namespace belljar::server {
@@ -53,6 +55,16 @@ McpService::McpService(Loop& loop, McpFacts facts) : loop_(loop), facts_(std::mo
 
 McpService::~McpService() {
   for (McpPeer* peer : peers_) peer->service_ = nullptr;
+}
+
+Async<std::string> McpService::text_of(std::string principal, json::value id, McpResult result) {
+  const std::size_t size = result ? weight(*result, session::Beside::kLittle) : 0;
+  if (aside_ == nullptr) co_return response_text(id, std::move(result));
+  auto write = [id = std::move(id), result = std::move(result)]() mutable {
+    return response_text(id, std::move(result));
+  };
+  const session::Beside beside{*aside_, loop_, std::move(principal)};
+  co_return co_await beside.run(size, std::move(write));
 }
 
 Async<McpResult> McpService::handle(McpExchange& exchange) {
@@ -116,17 +128,18 @@ std::optional<McpResult> McpService::list(McpExchange& exchange) {
 
 Async<McpResult> McpService::call_tool(McpExchange& exchange) {
   const std::string name = text_at(exchange.params(), "name");
+  json::value given = exchange.take_arguments();
+  if (!given.is_null() && !given.is_object())
+    co_return mcp_fail(mcp_code::invalid_params, "arguments must be an object");
   json::object arguments;
-  if (const json::value* given = exchange.params().if_contains("arguments")) {
-    if (!given->is_object())
-      co_return mcp_fail(mcp_code::invalid_params, "arguments must be an object");
-    arguments = given->get_object();
-  }
+  if (given.is_object()) arguments = std::move(given.get_object());
   for (const auto& provider : providers_) {
-    std::optional<McpResult> result = co_await provider->call_tool(exchange, name, arguments);
+    const bool is_last = provider == providers_.back();
+    json::object its = is_last ? std::move(arguments) : arguments;
+    std::optional<McpResult> result = co_await provider->call_tool(exchange, name, std::move(its));
     if (result) co_return *std::move(result);
   }
-  co_return mcp_fail(mcp_code::invalid_params, "there is no tool " + name);
+  co_return mcp_fail(mcp_code::invalid_params, "there is no tool " + printable(name));
 }
 
 Async<McpResult> McpService::read(McpExchange& exchange) {
@@ -201,7 +214,7 @@ Async<McpResult> McpService::listen(McpExchange& exchange) {
   });
   if (static_cast<std::size_t>(listening) >= kMaxListening)
     co_return mcp_fail(mcp_code::invalid_request, "there are too many that listen already");
-  if (json::serialize(*wanted).size() > kMaxFilter)
+  if (weight(*wanted, kMaxFilter) > kMaxFilter)
     co_return mcp_fail(mcp_code::invalid_params, "notifications is too long");
   Listening mine{.exchange = &exchange, .filter = *wanted};
   json::object meta;

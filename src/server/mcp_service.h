@@ -9,6 +9,7 @@
 #include "base/loop.h"
 #include "server/cancel.h"
 #include "server/mcp_connection.h"
+#include "session/aside.h"
 
 namespace belljar::server {
 
@@ -23,6 +24,8 @@ class McpExchange {
 
   const McpContext& context() const { return begin_.context; }
   const json::object& params() const { return begin_.request.params; }
+  // Of a call, which can be long. They are there no longer.
+  json::value take_arguments();
   const std::string& method() const { return begin_.request.method; }
   const json::value& id() const { return begin_.request.id; }
   const std::shared_ptr<McpPeer>& peer() const { return peer_; }
@@ -80,6 +83,11 @@ class McpService {
   Async<McpResult> handle(McpExchange& exchange);
   void tell(const McpChange& change);
 
+  // Where it does what grows with what is sent; without it, on the loop.
+  void work_beside(session::Aside& aside) { aside_ = &aside; }
+  // Beside the loop if it is long.
+  Async<std::string> text_of(std::string principal, json::value id, McpResult result);
+
   Loop& loop() { return loop_; }
   const McpFacts& facts() const { return facts_; }
 
@@ -97,6 +105,7 @@ class McpService {
   static McpResult subscribe(McpExchange& exchange);
 
   Loop& loop_;
+  session::Aside* aside_ = nullptr;
   McpFacts facts_;
   std::vector<std::shared_ptr<McpProvider>> providers_;
   std::set<McpPeer*> peers_;

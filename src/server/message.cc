@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 
 #include "base/utf8.h"
+#include "server/host_trouble.h"
 
 namespace belljar::server {
 namespace {
@@ -16,6 +17,8 @@ int hex_digit(char c) {
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
 }
+
+Fault host_fault(const Error& error) { return is_disk_full(error) ? kDiskFull : kHostFailed; }
 
 }  // namespace
 
@@ -50,13 +53,20 @@ Response refuse(Fault fault, std::string_view message, std::string_view hint) {
 }
 
 Response refuse(Fault fault, const Error& error) {
+  if (is_of_the_host(error)) {
+    const Error said = without_place(error);
+    return refuse(host_fault(error), Error{said.what, said.err, {}}.message(), said.hint);
+  }
   return refuse(fault, Error{error.what, error.err, {}}.message(), error.hint);
 }
 
 json::object error_object(Fault fault, const Error& error) {
-  const std::string message = Error{error.what, error.err, {}}.message();
-  const std::string_view hint = error.hint.empty() ? fault.hint : std::string_view(error.hint);
-  return {{"type", fault.type}, {"message", message}, {"hint", hint}};
+  const bool is_hosts = is_of_the_host(error);
+  const Error said = is_hosts ? without_place(error) : error;
+  const Fault told_as = is_hosts ? host_fault(error) : fault;
+  const std::string message = Error{said.what, said.err, {}}.message();
+  const std::string_view hint = said.hint.empty() ? told_as.hint : std::string_view(said.hint);
+  return {{"type", told_as.type}, {"message", message}, {"hint", hint}};
 }
 
 std::string_view reason_phrase(int status) {

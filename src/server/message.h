@@ -111,6 +111,9 @@ inline constexpr Fault kSessionFailed{
     // its sandbox
     503, "session_failed", "`belljar doctor` and `belljar explain` say what this host can do"};
 
+// It has run out of something that no request can be blamed for.
+inline constexpr Fault kHostFailed{503, "host_failed", "try again later"};
+
 // Hints that several have.
 inline constexpr std::string_view kStartsAgain = "try again when it has been started again";
 inline constexpr std::string_view kWhichSessions =
@@ -130,7 +133,7 @@ inline constexpr const Fault* kFaults[] = {
     &kBadRequest,  &kUnauthorized,     &kForbidden, &kWiderPolicy, &kDenied,          &kNotApproved,
     &kNotFound,    &kMethodNotAllowed, &kTimeout,   &kConflict,    &kSessionClosed,   &kCancelled,
     &kTooLarge,    &kUnsupportedMedia, &kBadRange,  &kTooMany,     &kHeadersTooLarge, &kInternal,
-    &kUnavailable, &kSessionFailed,    &kDiskFull};
+    &kUnavailable, &kSessionFailed,    &kDiskFull,  &kHostFailed};
 
 // Of a system call that was made for a client.
 inline bool is_disk_full(const Error& error) { return error.err == ENOSPC || error.err == EDQUOT; }

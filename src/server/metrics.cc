@@ -17,8 +17,28 @@ std::string number(double value) {
   return {text.data(), end};
 }
 
+double seconds(LoopMeter::Time time) { return std::chrono::duration<double>(time).count(); }
+
 std::string label(const std::string& name, const std::string& value) {
   return name + "=\"" + value + "\"";
+}
+
+void render_bucket(std::string& text, const std::string& name, const std::string& labels,
+                   const std::string& bound, std::uint64_t count) {
+  text += name + "_bucket{" + labels + label("le", bound) + "} " + std::to_string(count) + "\n";
+}
+
+void render_loop(std::string& text, const LoopMeter& loop) {
+  describe(text, "belljar_loop_longest_turn_seconds", "gauge",
+           "The longest time for which one thing kept all others waiting.");
+  text += "belljar_loop_longest_turn_seconds " + number(seconds(loop.longest())) + "\n";
+  const std::string name = "belljar_loop_turn_seconds";
+  describe(text, name, "histogram", "Turns of the event loop, less their wait for a CPU.");
+  for (std::size_t i = 0; i < LoopMeter::kBounds.size(); ++i)
+    render_bucket(text, name, "", number(seconds(LoopMeter::kBounds[i])), loop.under()[i]);
+  render_bucket(text, name, "", "+Inf", loop.turns());
+  text += name + "_sum " + number(seconds(loop.sum())) + "\n";
+  text += name + "_count " + std::to_string(loop.turns()) + "\n";
 }
 
 }  // namespace
@@ -45,17 +65,15 @@ void Metrics::count_call(std::string_view tool, std::string_view status,
 void Metrics::render(std::string& text, const std::string& name, const std::string& labels,
                      const Histogram& histogram) {
   const std::string comma = labels.empty() ? "" : labels + ",";
-  auto bucket = [&](const std::string& bound, std::uint64_t count) {
-    text += name + "_bucket{" + comma + label("le", bound) + "} " + std::to_string(count) + "\n";
-  };
-  for (std::size_t i = 0; i < kBounds.size(); ++i) bucket(number(kBounds[i]), histogram.under[i]);
-  bucket("+Inf", histogram.count);
+  for (std::size_t i = 0; i < kBounds.size(); ++i)
+    render_bucket(text, name, comma, number(kBounds[i]), histogram.under[i]);
+  render_bucket(text, name, comma, "+Inf", histogram.count);
   const std::string braced = labels.empty() ? "" : "{" + labels + "}";
   text += name + "_sum" + braced + " " + number(histogram.sum) + "\n";
   text += name + "_count" + braced + " " + std::to_string(histogram.count) + "\n";
 }
 
-std::string Metrics::render(const Gauges& gauges) const {
+std::string Metrics::render(const Gauges& gauges, const LoopMeter& loop) const {
   std::string text;
   auto single = [&](const std::string& name, const std::string& type, const std::string& help,
                     std::uint64_t value) {
@@ -70,6 +88,7 @@ std::string Metrics::render(const Gauges& gauges) const {
          gauges.refused_connections);
   single("belljar_audit_lost_total", "counter", "Lines of the audit that could not be written.",
          gauges.audit_lost);
+  render_loop(text, loop);
   describe(text, "belljar_requests_total", "counter", "Requests answered.");
   for (const auto& [key, count] : requests_)
     text += "belljar_requests_total{" + label("route", key.first) + "," +

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "server/loop_meter.h"
+
 namespace belljar::server {
 
 // Values that are so now.
@@ -26,7 +28,7 @@ class Metrics {
   // `route` is a pattern of the table, never what a client wrote.
   void count_request(std::string_view route, int status, std::chrono::microseconds time);
   void count_call(std::string_view tool, std::string_view status, std::chrono::microseconds time);
-  std::string render(const Gauges& gauges) const;
+  std::string render(const Gauges& gauges, const LoopMeter& loop) const;
 
  private:
   static constexpr std::array kBounds = {0.001, 0.005, 0.01, 0.05, 0.1,  0.5,

@@ -107,7 +107,7 @@ Async<ToolAnswer> Processes::start(ToolCall& call) {
   ++starting_[session];
   const Result<Program> started = co_await engine_.spawn(session, std::move(*asked));
   if (--starting_[session] == 0) starting_.erase(session);
-  if (!started) co_return tool_error("failed", started.error().message());
+  if (!started) co_return failure(started.error());
   if (engine_.number(session) != call.number)
     co_return tool_error("failed", "the session was closed");
   const std::string id = "p" + std::to_string(++last_);

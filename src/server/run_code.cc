@@ -1,6 +1,7 @@
 // The tools that run code in a session, and those about sessions themselves.
 #include <boost/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <ranges>
@@ -84,23 +85,29 @@ void add_notes(std::string& text, const CallReport& report) {
   if (!names.empty()) add_part(text, "", "files: " + with_commas(names) + "\n");
 }
 
+bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
 // The whole answer less what is sent in another form: images, and the bytes of files.
-json::object structured(json::object object) {
-  object.erase("images");
-  object.erase("video_frames");
-  object.erase("displays");
-  object.erase("result_data");
-  if (json::value* files = object.if_contains("files"); files != nullptr && files->is_array())
-    for (json::value& file : files->get_array()) {
-      file.as_object().erase("text");
-      file.as_object().erase("base64");
-    }
+json::object structured(const json::object& whole) {
+  json::object object;
+  for (const auto& [name, value] : whole)
+    if (!is_one_of(name, {"images", "video_frames", "displays", "result_data", "files"}))
+      object[name] = value;
+  json::array& files = object["files"].emplace_array();
+  for (const json::value& file : whole.at("files").as_array()) {
+    json::object about;
+    for (const auto& [name, value] : file.as_object())
+      if (!is_one_of(name, {"text", "base64"})) about[name] = value;
+    files.push_back(std::move(about));
+  }
   return object;
 }
 
-ToolAnswer answer_of(const CallReport& report, json::object object) {
+ToolAnswer answer_of(const CallReport& report, const json::object& whole) {
   ToolAnswer answer;
-  answer.structured = structured(std::move(object));
+  answer.structured = structured(whole);
   for (const SessionFile& file : report.files)
     answer.files.push_back({.name = file.name, .mime = file.mime, .size = file.size});
   answer.is_error = report.status != CallStatus::success;
@@ -108,8 +115,8 @@ ToolAnswer answer_of(const CallReport& report, json::object object) {
   return answer;
 }
 
-ToolAnswer answer_of(const PythonResult& result) {
-  ToolAnswer answer = answer_of(result, session::to_json(result));
+ToolAnswer answer_of(const PythonResult& result, const json::object& whole) {
+  ToolAnswer answer = answer_of(static_cast<const CallReport&>(result), whole);
   if (result.status == CallStatus::error)
     answer.error_type = result.limits_hit.empty() ? "exception" : "limit";
   std::string& text = answer.text;
@@ -125,8 +132,8 @@ ToolAnswer answer_of(const PythonResult& result) {
   return answer;
 }
 
-ToolAnswer answer_of(const ShellResult& result) {
-  ToolAnswer answer = answer_of(result, session::to_json(result));
+ToolAnswer answer_of(const ShellResult& result, const json::object& whole) {
+  ToolAnswer answer = answer_of(static_cast<const CallReport&>(result), whole);
   if (result.status == CallStatus::error)
     answer.error_type = result.limits_hit.empty() ? "exit_code" : "limit";
   std::string& text = answer.text;
@@ -140,11 +147,39 @@ ToolAnswer answer_of(const ShellResult& result) {
   return answer;
 }
 
+std::size_t weight(const CallReport& report) {
+  std::size_t sum = report.out.size() + report.err.size();
+  for (const SessionFile& file : report.files) sum += file.content.size();
+  return sum;
+}
+
+std::size_t weight(const Representations& all) {
+  std::size_t sum = 0;
+  for (const auto& [mime, value] : all) sum += value.size();
+  return sum;
+}
+
+std::size_t weight(const PythonResult& result) {
+  std::size_t sum = weight(static_cast<const CallReport&>(result)) + weight(result.result_data);
+  if (result.result) sum += result.result->size();
+  if (result.exception) sum += result.exception->traceback.size();
+  for (const Representations& display : result.displays) sum += weight(display);
+  for (const std::string& image : result.images) sum += image.size();
+  for (const std::string& frame : result.video_frames) sum += frame.size();
+  return sum;
+}
+
+std::size_t weight(const ShellResult& result) {
+  std::size_t sum = weight(static_cast<const CallReport&>(result));
+  for (const RunCommand& command : result.commands) sum += command.command.size();
+  return sum;
+}
+
 // An output file that cannot be made is the caller's to name better.
 ToolAnswer failed(const Error& error, const ToolCall& call) {
   const bool is_callers =
       call.arguments.contains("output_file") && (error.err == EEXIST || error.err == EACCES);
-  return tool_error(is_callers ? "output_file" : "failed", error.message());
+  return is_callers ? tool_error("output_file", error.message()) : failure(error);
 }
 
 }  // namespace
@@ -165,17 +200,27 @@ Async<ToolAnswer> Dispatcher::run_code(ToolCall& call, Call asked, session::Work
   const Cancel::Hearing hearing(call.cancel, [this, id, worker] {
     (void)engine_.interrupt(id, worker);  // a session that has gone runs nothing
   });
-  const Result<Made> result = co_await (engine_.*method)(id, std::move(asked));
+  Result<Made> result = co_await (engine_.*method)(id, std::move(asked));
   if (!result) co_return failed(result.error(), call);
-  ToolAnswer answer = answer_of(*result);
-  if (call.wants_whole) answer.whole = session::to_json(*result);
-  co_return answer;
+  const std::size_t size = weight(*result);
+  auto build = [made = *std::move(result), wants_whole = call.wants_whole] {
+    json::object whole = session::to_json(made);
+    ToolAnswer answer = answer_of(made, whole);
+    if (wants_whole) answer.whole = std::move(whole);
+    return answer;
+  };
+  const session::Beside mine = beside(call.principal);
+  co_return co_await mine.run(size, std::move(build));
 }
 
 Async<ToolAnswer> Dispatcher::run_python(ToolCall& call) {
   PythonCall asked = python_call(call.arguments);
-  co_return co_await run_code(call, std::move(asked), session::Worker::python,
-                              &session::Engine::python);
+  const auto place = std::make_shared<Place>(shown_, call.principal);
+  asked.may_keep = [place](std::size_t bytes) { return place->hold(bytes); };
+  ToolAnswer answer =
+      co_await run_code(call, std::move(asked), session::Worker::python, &session::Engine::python);
+  answer.kept = place;
+  co_return answer;
 }
 
 Async<ToolAnswer> Dispatcher::run_shell(ToolCall& call) {

@@ -60,7 +60,7 @@ Async<ToolAnswer> run_program(session::Engine& engine, ToolCall& call,
   const Result<session::ProgramEnd> end = co_await engine.run(id, std::move(*asked), time);
   const bool is_callers = !end && is_of_the_program(end.error().err);
   if (is_callers) co_return not_started(end.error());
-  if (!end) co_return tool_error("failed", end.error().message());
+  if (!end) co_return failure(end.error());
   ToolAnswer answer;
   answer.whole = to_json(*end);
   answer.text = end->state.out;

@@ -4,9 +4,11 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 
+#include "base/descriptor_limit.h"
 #include "server/approval_socket.h"
 
 namespace belljar::server {
@@ -14,6 +16,7 @@ namespace {
 
 // Calls that an ended engine answers need a moment to be written out.
 constexpr std::chrono::seconds kLastWords{1};
+constexpr std::chrono::milliseconds kBetweenLongTurns{100};
 
 // systemd's protocol: one datagram. Who is not started by it has no socket.
 void notify(const std::string& socket_path, std::string_view state) {
@@ -30,17 +33,21 @@ void notify(const std::string& socket_path, std::string_view state) {
                  static_cast<const sockaddr*>(untyped), size);
 }
 
-// Connections are descriptors; what a guest may have is its policy's to say.
-void raise_descriptor_limit() {
+// What the limit on open files leaves when every session has what it needs: strangers can hold
+// connections, and must not hold those.
+std::size_t connections_of(const Loaded& loaded) {
+  constexpr rlim_t kOurs = 64, kOfSession = 32;
   struct rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) < 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  (void)::setrlimit(RLIMIT_NOFILE, &limit);  // then there are fewer
+  if (::getrlimit(RLIMIT_NOFILE, &limit) < 0) return loaded.server.max_connections;
+  const rlim_t kept = std::min(kOurs + loaded.session.max_sessions * kOfSession,
+                               limit.rlim_cur - limit.rlim_cur / 4);
+  return std::min<std::size_t>(loaded.server.max_connections, limit.rlim_cur - kept);
 }
 
-HttpLimits limits_of(const ServerSettings& settings) {
+HttpLimits limits_of(const Loaded& loaded) {
+  const ServerSettings& settings = loaded.server;
   return {.header_bytes = HttpLimits{}.header_bytes,
-          .connections = settings.max_connections,
+          .connections = connections_of(loaded),
           .idle = settings.idle_timeout,
           .header = settings.header_timeout,
           .body = settings.body_timeout,
@@ -55,11 +62,13 @@ struct Running {
   std::unique_ptr<HttpServer> http;
   ServeOptions options;
   std::vector<SocketFile> socket_files;
+  Clock::time_point told_of_long_turn{};
   std::vector<KeyFile> key_files;
 
   Status listen();
   void wait_for_stop();
   void wait_for_reload();
+  void tell_long_turn(LoopMeter::Time time, std::string_view about);
   void end();
   static Async<void> stop(Running& self);
 };
@@ -105,13 +114,23 @@ void Running::end() {
     options.say("guests left more than could be removed in time; the next start removes " + *left);
 }
 
+// Not each of many.
+void Running::tell_long_turn(LoopMeter::Time time, std::string_view about) {
+  const Clock::time_point now = Clock::now();
+  if (now - told_of_long_turn < kBetweenLongTurns) return;
+  told_of_long_turn = now;
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+  options.say("everybody has waited for " + std::to_string(ms) + " ms while one thing was done" +
+              (about.empty() ? "" : ": " + std::string(about)));
+}
+
 void Running::wait_for_reload() {
   reload_signals.async_wait([this](boost::system::error_code error, int) {
     if (error) return;
     notify(options.notify_socket, "RELOADING=1");
     Result<Setup> fresh = options.reload();
     if (fresh) {
-      http->set_limits(limits_of(fresh->loaded.server));
+      http->set_limits(limits_of(fresh->loaded));
       app->reload(std::move(*fresh));
       options.say("tokens, hosts, origins, limits and permissions are read again");
     } else {
@@ -133,9 +152,14 @@ Status serve(Setup setup, ServeOptions options) {
   HttpHandler handler{.admit = [app](Request& request) { return app->admit(request); },
                       .hold = &App::hold,
                       .answer = [app](Request request) { return app->answer(std::move(request)); }};
-  self.http = std::make_unique<HttpServer>(self.loop, limits_of(app->setup().loaded.server),
-                                           std::move(handler));
+  self.http =
+      std::make_unique<HttpServer>(self.loop, limits_of(app->setup().loaded), std::move(handler));
   app->set_http(self.http.get());
+  if (const std::size_t most = connections_of(app->setup().loaded);
+      most < app->setup().loaded.server.max_connections)
+    self.options.say("at most " + std::to_string(most) +
+                     " connections: the limit on open files (ulimit -Hn) keeps the rest for "
+                     "sessions");
   TRY(self.listen());
   std::unique_ptr<ApprovalSocket> approvals;
   if (!self.options.approval_socket.empty())
@@ -146,7 +170,10 @@ Status serve(Setup setup, ServeOptions options) {
   self.wait_for_reload();
   self.options.say("ready");
   notify(self.options.notify_socket, "READY=1");
-  self.loop.run();
+  app->meter().on_long = [&self](LoopMeter::Time time, std::string_view about) {
+    self.tell_long_turn(time, about);
+  };
+  app->meter().run(self.loop);
   approvals.reset();
   self.app->drain();
   self.end();

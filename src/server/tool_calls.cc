@@ -51,6 +51,7 @@ std::optional<Fault> fault_of(const ToolAnswer& answer) {
   if (type == "cancelled") return kCancelled;
   if (type == "output_file") return kConflict;
   if (type == "failed") return kSessionFailed;
+  if (type == "host_failed") return kHostFailed;
   return std::nullopt;
 }
 

@@ -78,4 +78,20 @@ class Aside {
   std::vector<std::thread> threads_;  // from when they are needed
 };
 
+// Work of one owner that grows with what somebody sent. A little is done at once, since to hand it
+// over takes longer; what is more is done beside the loop.
+struct Beside {
+  static constexpr std::size_t kLittle = std::size_t{64} << 10;  // bytes
+
+  Aside& aside;
+  Loop& loop;
+  std::string owner;
+
+  template <class Work>
+  Async<std::invoke_result_t<Work>> run(std::size_t bytes, Work work) const {
+    if (bytes <= kLittle) co_return work();
+    co_return co_await aside.run(loop, owner, std::move(work));
+  }
+};
+
 }  // namespace belljar::session

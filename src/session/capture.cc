@@ -12,6 +12,8 @@ namespace {
 constexpr std::size_t kChunk = 64 << 10;
 // A guest that writes without end must not keep the loop from the others.
 constexpr int kChunksAtOnce = 16;
+// What is heard becomes an event for each who listens.
+constexpr std::size_t kHeardAtOnce = 16 << 10;
 // What may come between two calls before its writer has to wait, and how long for each chunk.
 constexpr std::size_t kIdleBytes = 64 << 20;
 constexpr std::chrono::milliseconds kIdlePause{100};
@@ -74,8 +76,10 @@ Async<void> Capture::read(std::shared_ptr<Pipe> pipe) {
     const bool waited = co_await readable(pipe->stream);
     if (!waited) co_return;
     const bool slowly = !pipe->in_call && pipe->idle_bytes > kIdleBytes;
-    int chunks = slowly ? kChunksAtOnce - 1 : 0;
-    while (chunks < kChunksAtOnce && pipe->stream.is_open() && read_once(*pipe, kChunk)) ++chunks;
+    const bool is_heard = pipe->listener != nullptr;
+    const std::size_t most = is_heard ? kHeardAtOnce : kChunk;
+    int chunks = slowly || is_heard ? kChunksAtOnce - 1 : 0;
+    while (chunks < kChunksAtOnce && pipe->stream.is_open() && read_once(*pipe, most)) ++chunks;
     if (slowly) co_await pipe->call_begins.wait_until(Clock::now() + kIdlePause);
   }
 }

@@ -151,6 +151,15 @@ Snapshot take_snapshot(int workdir_fd, const Sight& sight, std::size_t most) {
   return snapshot;
 }
 
+std::uint64_t changed_bytes(const Snapshot& before, const Snapshot& after) {
+  std::uint64_t sum = 0;
+  for (const auto& [name, version] : after.files) {
+    const auto was = before.files.find(name);
+    if (was == before.files.end() || was->second != version) sum += version.size;
+  }
+  return sum;
+}
+
 Changes changed_files(int workdir_fd, const Sight& sight, const Snapshot& before,
                       const Snapshot& after, const std::vector<std::string>& wanted,
                       const FileLimits& limits) {

@@ -51,6 +51,9 @@ struct Changes {
   bool more = false;                 // than are listed
 };
 
+// How long what has changed is: much is not read on the loop.
+std::uint64_t changed_bytes(const Snapshot& before, const Snapshot& after);
+
 Changes changed_files(int workdir_fd, const Sight& sight, const Snapshot& before,
                       const Snapshot& after, const std::vector<std::string>& wanted,
                       const FileLimits& limits);

@@ -1,6 +1,7 @@
 #include "session/frames.h"
 
 #include <cstdint>
+#include <utility>
 
 namespace belljar::session {
 namespace {
@@ -24,25 +25,31 @@ std::string frame(std::string_view payload) {
   return bytes.append(payload);
 }
 
-std::optional<std::size_t> FrameReader::length() const {
-  if (bytes_.size() - begin_ < kHeader) return std::nullopt;
-  return decode_length(std::string_view(bytes_).substr(begin_));
-}
-
 Status FrameReader::feed(std::string_view bytes) {
-  if (length().value_or(0) > largest_) return fail("the worker's answer is too large");
-  bytes_.erase(0, begin_);
-  begin_ = 0;
-  bytes_.append(bytes);
-  if (length().value_or(0) > largest_) return fail("the worker's answer is too large");
+  auto take = [&](std::string& into, std::size_t most) {
+    const std::string_view part = bytes.substr(0, most - into.size());
+    into.append(part);
+    bytes.remove_prefix(part.size());
+    return into.size() == most;
+  };
+  do {
+    if (header_.size() < kHeader && !take(header_, kHeader)) return {};
+    const std::size_t size = decode_length(header_);
+    // What came before it is still to be had.
+    if (size > largest_ && !whole_.empty()) return {};
+    if (size > largest_) return fail("the worker's answer is too large");
+    if (payload_.empty()) payload_.reserve(size);  // taken up only as it is filled
+    if (!take(payload_, size)) return {};
+    whole_.push_back(std::exchange(payload_, {}));
+    header_.clear();
+  } while (!bytes.empty());
   return {};
 }
 
 std::optional<std::string> FrameReader::next() {
-  const std::optional<std::size_t> size = length();
-  if (!size || *size > largest_ || bytes_.size() - begin_ - kHeader < *size) return std::nullopt;
-  std::string payload = bytes_.substr(begin_ + kHeader, *size);
-  begin_ += kHeader + *size;
+  if (whole_.empty()) return std::nullopt;
+  std::string payload = std::move(whole_.front());
+  whole_.pop_front();
   return payload;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,15 +24,14 @@ class FrameReader {
 
   // Takes what was read. Fails on a frame that is too large, and then for good.
   Status feed(std::string_view bytes);
-  // The next whole frame, if there is one.
+  // The next whole frame, if there is one. It is not copied: it can be long.
   std::optional<std::string> next();
 
  private:
-  std::optional<std::size_t> length() const;
-
   std::size_t largest_;
-  std::string bytes_;
-  std::size_t begin_ = 0;  // of what has not been taken
+  std::string header_;  // of the frame that comes
+  std::string payload_;
+  std::deque<std::string> whole_;
 };
 
 }  // namespace belljar::session

@@ -15,6 +15,7 @@ constexpr int kDpi = 150;
 // An honest message has some dozens. As many keys can be chosen to fall into one bucket of the
 // parser's table, whose time then grows with their square.
 constexpr std::size_t kMaxParts = 2'000;
+constexpr std::string_view kPng = "image/png";
 constexpr std::string_view kVideoFrames = "video_frames";  // no MIME type: a list of images
 
 const json::value* find(const json::object& object, std::string_view name) {
@@ -41,6 +42,22 @@ const json::object* part(const json::object& object, std::string_view name) {
   return value != nullptr ? value->if_object() : nullptr;
 }
 
+// As JSON writes it: a control character takes six bytes.
+std::size_t size_of(std::string_view text) {
+  std::size_t size = 2 * sizeof(std::string);  // many empty ones are no small thing either
+  for (const char c : text)
+    size += static_cast<unsigned char>(c) < ' ' ? 6U : c == '"' || c == '\\' ? 2U : 1U;
+  return size;
+}
+
+std::size_t size_of(const Representations& all) {
+  std::size_t size = 0;
+  // An image is in the answer twice: as a display, and among the images.
+  for (const auto& [mime, value] : all)
+    size += size_of(mime) + size_of(value) * (mime == kPng ? 2 : 1);
+  return size;
+}
+
 Representations representations(const json::object& object) {
   Representations result;
   const json::object* data = part(object, "data");
@@ -55,11 +72,13 @@ Representations representations(const json::object& object) {
 
 Display parse_display(const json::object& object) {
   Display display{.id = number(object, "id"), .data = representations(object), .video_frames = {}};
+  display.size = size_of(display.data);
   const json::object* data = part(object, "data");
   const json::value* frames = data != nullptr ? find(*data, kVideoFrames) : nullptr;
   if (frames == nullptr || !frames->is_array()) return display;
   for (const json::value& frame : frames->get_array())
     if (const json::string* string = frame.if_string()) display.video_frames.emplace_back(*string);
+  for (const std::string& frame : display.video_frames) display.size += size_of(frame);
   return display;
 }
 
@@ -83,6 +102,11 @@ Done parse_done(const json::object& object) {
   const json::value* exit_code = find(object, "exit_code");
   if (exit_code != nullptr && exit_code->is_int64())
     done.exit_code = static_cast<int>(exit_code->get_int64() & 0xff);
+  if (done.exception)
+    done.size += size_of(done.exception->type) + size_of(done.exception->message) +
+                 size_of(done.exception->traceback);
+  done.size += size_of(done.result.value_or("")) + size_of(done.result_type);
+  done.size += size_of(done.result_data);
   return done;
 }
 

@@ -18,6 +18,7 @@ struct Display {
   std::uint64_t id = 0;
   Representations data;
   std::vector<std::string> video_frames;
+  std::size_t size = 0;  // as JSON has it in the answer
 };
 
 struct Done {
@@ -28,12 +29,12 @@ struct Done {
   std::string result_type;
   Representations result_data;
   std::optional<int> exit_code;
+  std::size_t size = 0;  // as JSON has it in the answer
 };
 
 using Message = std::variant<Ready, Display, Done>;
 
-// Whether it has more parts than any honest message: a text of 16 MB can be eight million
-// numbers, which would keep everybody waiting while they are taken apart.
+// Whether it has more parts than any honest message: a text of 16 MB can be eight million numbers.
 bool has_too_many_parts(std::string_view json);
 
 // nullopt: it is none.

@@ -2,6 +2,7 @@
 
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 
@@ -15,8 +16,10 @@ using std::chrono::milliseconds;
 
 // Of one frame. A figure is some hundred kilobytes.
 constexpr std::size_t kMaxFrame = 16 << 20;
-// Of all displays of a call.
-constexpr std::size_t kMaxDisplays = 32 << 20;
+// Of all that a call shows, as JSON has it, and of its result.
+constexpr std::size_t kMaxShown = 32 << 20;
+constexpr std::size_t kMaxResult = 16 << 20;
+constexpr std::size_t kCutResult = 64 << 10;  // what is kept of a text where it is more
 constexpr std::size_t kMaxDisplayCount = 1000;
 // A cold start imports the standard library; a busy machine takes its time.
 constexpr milliseconds kStartTime{30'000};
@@ -67,32 +70,31 @@ Result<std::shared_ptr<Process>> spawn(AsyncJar& jar, const std::string& python,
   return jar.spawn(std::move(command));
 }
 
-std::size_t size_of(const Display& display) {
-  std::size_t size = 0;
-  // Many empty ones are no small thing either.
-  for (const auto& [mime, value] : display.data)
-    size += 2 * sizeof(std::string) + mime.size() + value.size();
-  for (const std::string& frame : display.video_frames) size += sizeof(std::string) + frame.size();
-  return size;
+// What is no message is the guest's doing, and is passed over. An error: it goes too far.
+Result<std::optional<Message>> read_message(const std::string& payload) {
+  if (has_too_many_parts(payload)) return fail("its answer has too many parts");
+  return parse_message(payload);
 }
 
 }  // namespace
 
 PythonWorker::PythonWorker(std::shared_ptr<AsyncJar> jar, std::shared_ptr<Process> process,
                            std::unique_ptr<Capture> capture, Fd requests, Fd answers,
-                           std::size_t max_output)
+                           std::size_t max_output, Beside beside)
     : jar_(std::move(jar)),
       process_(std::move(process)),
       capture_(std::move(capture)),
       requests_(jar_->loop(), requests.release()),
       answers_(jar_->loop(), answers.release()),
       frames_(kMaxFrame),
-      max_output_(max_output) {}
+      max_output_(max_output),
+      beside_(std::move(beside)) {}
 
 PythonWorker::~PythonWorker() { kill(); }
 
 Async<Result<std::shared_ptr<PythonWorker>>> PythonWorker::start(std::shared_ptr<AsyncJar> jar,
                                                                  const SessionSettings& settings,
+                                                                 Beside beside,
                                                                  std::shared_ptr<Warm> warm,
                                                                  Patience patience) {
   Result<belljar::Pipe> requests = make_pipe();
@@ -119,7 +121,7 @@ Async<Result<std::shared_ptr<PythonWorker>>> PythonWorker::start(std::shared_ptr
   if (!process) co_return std::unexpected(process.error());
   std::shared_ptr<PythonWorker> worker(
       new PythonWorker(std::move(jar), *process, std::move(*capture), std::move(requests->write),
-                       std::move(answers->read), settings.max_output));
+                       std::move(answers->read), settings.max_output, std::move(beside)));
   requests->read.reset();
   answers->write.reset();
   worker->is_warm_ = is_warm;
@@ -166,7 +168,7 @@ Async<void> PythonWorker::read(std::shared_ptr<PythonWorker> self) {
       co_await self->await_own_end();
       break;
     }
-    self->take(std::string_view(chunk).substr(0, static_cast<std::size_t>(n)));
+    co_await self->take(std::string_view(chunk).substr(0, static_cast<std::size_t>(n)));
   }
   self->kill();
 }
@@ -180,8 +182,13 @@ Async<void> PythonWorker::await_own_end() {
 
 Async<void> PythonWorker::write(std::shared_ptr<PythonWorker> self) {
   while (!self->outbox_.empty() && !self->broken_) {
-    const ssize_t n = write_to_pipe(self->requests_.native_handle(), self->outbox_);
-    if (n > 0) self->outbox_.erase(0, static_cast<std::size_t>(n));
+    const std::string_view bytes = std::string_view(self->outbox_).substr(self->sent_);
+    const ssize_t n = write_to_pipe(self->requests_.native_handle(), bytes);
+    if (n > 0) self->sent_ += static_cast<std::size_t>(n);
+    if (self->sent_ == self->outbox_.size()) {
+      self->outbox_.clear();
+      self->sent_ = 0;
+    }
     if (n < 0 && errno != EAGAIN) break;  // it has hung up, which the reader sees
     if (n > 0) continue;
     const bool waited = co_await writable(self->requests_);
@@ -189,18 +196,22 @@ Async<void> PythonWorker::write(std::shared_ptr<PythonWorker> self) {
   }
 }
 
-void PythonWorker::send(std::string_view bytes) { outbox_.append(bytes); }
+void PythonWorker::send(std::string bytes) {
+  if (outbox_.empty())
+    outbox_ = std::move(bytes);
+  else
+    outbox_.append(bytes);
+}
 
-void PythonWorker::take(std::string_view bytes) {
+Async<void> PythonWorker::take(std::string_view bytes) {
   const Status fed = frames_.feed(bytes);
   if (!fed) fault_ = fed.error().message();
   while (std::optional<std::string> payload = fault_.empty() ? frames_.next() : std::nullopt) {
-    if (has_too_many_parts(*payload)) {
-      fault_ = "its answer has too many parts";
-      break;
-    }
-    // What is no message is the guest's doing, and is passed over.
-    if (std::optional<Message> message = parse_message(*payload)) take(std::move(*message));
+    const std::size_t size = payload->size();
+    auto read = [payload = std::move(*payload)] { return read_message(payload); };
+    Result<std::optional<Message>> message = co_await beside_.run(size, std::move(read));
+    if (!message) fault_ = message.error().message();
+    if (message && *message) take(**std::move(message));
   }
   if (!fault_.empty()) kill();
   process_->changed.raise();
@@ -209,15 +220,37 @@ void PythonWorker::take(std::string_view bytes) {
 void PythonWorker::take(Message message) {
   if (std::holds_alternative<Ready>(message)) ready_ = true;
   if (Display* display = std::get_if<Display>(&message)) take(std::move(*display));
-  if (Done* done = std::get_if<Done>(&message))
-    if (done->id == call_.id && !call_.done) call_.done = std::move(*done);
+  if (Done* done = std::get_if<Done>(&message)) take(std::move(*done));
+}
+
+bool PythonWorker::may_keep(std::size_t bytes) {
+  const std::size_t sum = call_.kept_bytes + bytes;
+  if (call_.may_keep && !call_.may_keep(sum)) return false;
+  call_.kept_bytes = sum;
+  return true;
+}
+
+void PythonWorker::take(Done done) {
+  if (done.id != call_.id || call_.done) return;
+  if (done.size > kMaxResult || !may_keep(done.size)) {
+    call_.is_cut = true;
+    done.result_data.clear();
+    auto cut = [](std::string& text) { text.resize(std::min(text.size(), kCutResult)); };
+    cut(done.result_type);
+    if (done.result) cut(*done.result);
+    if (done.exception)
+      for (std::string Exception::* part :
+           {&Exception::type, &Exception::message, &Exception::traceback})
+        cut(*done.exception.*part);
+  }
+  call_.done = std::move(done);
 }
 
 void PythonWorker::take(Display display) {
   if (display.id != call_.id || call_.done) return;
-  call_.kept_bytes += size_of(display);
   PythonResult& result = call_.result;
-  if (call_.kept_bytes > kMaxDisplays || result.displays.size() >= kMaxDisplayCount) {
+  if (call_.kept_bytes + display.size > kMaxShown || result.displays.size() >= kMaxDisplayCount ||
+      !may_keep(display.size)) {
     ++call_.dropped;
     return;
   }
@@ -255,11 +288,14 @@ void PythonWorker::retire() {
 Async<PythonResult> PythonWorker::execute(const PythonCall& call, milliseconds timeout,
                                           milliseconds grace) {
   const Clock::time_point began = Clock::now();
-  call_ = Call{.id = ++last_id_, .done = {}, .result = {}};
+  call_ = Call{.id = ++last_id_, .done = {}, .result = {}, .may_keep = call.may_keep};
   asked_to_stop_ = false;
   capture_->begin_call(max_output_, call.on_output);
+  // `call` is there until this has ended.
+  auto ask = [&call, id = call_.id] { return frame(execute_request(id, call)); };
+  std::string request = co_await beside_.run(call.code.size(), ask);
   const bool idle = outbox_.empty();
-  send(frame(execute_request(call_.id, call)));
+  send(std::move(request));
   if (idle) begin(jar_->loop(), write(shared_from_this()));
   Running running{.jar = *jar_,
                   .process = *process_,
@@ -273,7 +309,7 @@ Async<PythonResult> PythonWorker::execute(const PythonCall& call, milliseconds t
   }
 
   PythonResult result = std::move(call_.result);
-  tell_output(result, capture_->take());
+  co_await tell_output(result, capture_->take(), beside_);
   result.time = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began);
   finish(result, stopped);
   co_return result;
@@ -287,16 +323,17 @@ std::string PythonWorker::how_it_ended() const {
 }
 
 // What the answer, or the lack of one, means.
-void PythonWorker::finish(PythonResult& result, const Stopped& stopped) const {
+void PythonWorker::finish(PythonResult& result, const Stopped& stopped) {
+  if (call_.is_cut) result.notes.emplace_back("the result was cut: it was too long");
   if (call_.dropped > 0)
     result.notes.push_back(std::to_string(call_.dropped) + " displays were dropped: too many");
   result.status = call_.done && call_.done->success ? CallStatus::success : CallStatus::error;
   tell_stop(result, stopped);
   if (call_.done) {
-    result.exception = call_.done->exception;
-    result.result = call_.done->result;
-    result.result_type = call_.done->result_type;
-    result.result_data = call_.done->result_data;
+    result.exception = std::move(call_.done->exception);
+    result.result = std::move(call_.done->result);
+    result.result_type = std::move(call_.done->result_type);
+    result.result_data = std::move(call_.done->result_data);
     result.exit_code = call_.done->exit_code;
     return;
   }

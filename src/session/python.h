@@ -12,6 +12,7 @@
 #include <string>
 
 #include "belljar/session.h"
+#include "session/aside.h"
 #include "session/async_jar.h"
 #include "session/capture.h"
 #include "session/frames.h"
@@ -24,6 +25,7 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
  public:
   static Async<Result<std::shared_ptr<PythonWorker>>> start(std::shared_ptr<AsyncJar> jar,
                                                             const SessionSettings& settings,
+                                                            Beside beside,
                                                             std::shared_ptr<Warm> warm = nullptr,
                                                             Patience patience = {});
   PythonWorker(const PythonWorker&) = delete;
@@ -50,21 +52,26 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
     std::uint64_t id = 0;
     std::optional<Done> done;
     PythonResult result;
-    std::size_t kept_bytes = 0;  // of displays
+    std::function<bool(std::size_t)> may_keep;
+    std::size_t kept_bytes = 0;  // of the answer, without output and files
     std::size_t dropped = 0;     // displays
+    bool is_cut = false;         // its result, which was too long
   };
 
   PythonWorker(std::shared_ptr<AsyncJar> jar, std::shared_ptr<Process> process,
-               std::unique_ptr<Capture> capture, Fd requests, Fd answers, std::size_t max_output);
+               std::unique_ptr<Capture> capture, Fd requests, Fd answers, std::size_t max_output,
+               Beside beside);
   static Async<void> read(std::shared_ptr<PythonWorker> self);
   static Async<void> write(std::shared_ptr<PythonWorker> self);
   Async<Status> get_ready(Patience patience);
   Async<void> await_own_end();
-  void send(std::string_view bytes);
-  void take(std::string_view bytes);
+  void send(std::string bytes);
+  Async<void> take(std::string_view bytes);
   void take(Message message);
   void take(Display display);
-  void finish(PythonResult& result, const Stopped& stopped) const;
+  void take(Done done);
+  bool may_keep(std::size_t bytes);
+  void finish(PythonResult& result, const Stopped& stopped);
   std::string how_it_ended() const;
 
   std::shared_ptr<AsyncJar> jar_;
@@ -74,7 +81,9 @@ class PythonWorker : public std::enable_shared_from_this<PythonWorker> {
   Stream answers_;
   FrameReader frames_;
   std::size_t max_output_;
+  Beside beside_;
   std::string outbox_;
+  std::size_t sent_ = 0;  // of it
   bool is_warm_ = false;
   std::string why_cold_;
   bool ready_ = false;

@@ -92,6 +92,7 @@ Policy shared_by_sessions(Policy policy, const SessionSettings& settings) {
   policy.limits.cpu_renews = true;
   policy.limits.timeout.reset();  // calls have their own
   policy.files.workdir = settings.workdir;
+  policy.files.start_in.clear();  // a command's; workers start in the workdir
   return policy;
 }
 
@@ -230,7 +231,7 @@ Async<Status> Session::start_python(milliseconds time) {
       .until = Clock::now() + std::max(time, kLeastJoinTime),
       .given_up = [this, before = python_interrupts_] { return python_interrupts_ != before; }};
   Result<std::shared_ptr<PythonWorker>> worker =
-      co_await PythonWorker::start(jar_, common_->settings, warm_, patience);
+      co_await PythonWorker::start(jar_, common_->settings, common_->beside(id_), warm_, patience);
   if (!worker) co_return std::unexpected(worker.error());
   python_ = std::move(*worker);
   python_is_new_ = true;
@@ -246,10 +247,10 @@ Async<Status> Session::start_shell() {
   if (shell_ != nullptr) shell_->kill();
   shell_.reset();
   Result<std::shared_ptr<ShellWorker>> worker =
-      co_await ShellWorker::start(jar_, common_->settings, shell_folder_);
+      co_await ShellWorker::start(jar_, common_->settings, common_->beside(id_), shell_folder_);
   // The folder it was in last may be gone.
   if (!worker && !std::exchange(shell_folder_, {}).empty() && jar_->alive())
-    worker = co_await ShellWorker::start(jar_, common_->settings, {});
+    worker = co_await ShellWorker::start(jar_, common_->settings, common_->beside(id_), {});
   if (!worker) co_return std::unexpected(worker.error());
   shell_ = std::move(*worker);
   co_return Status();
@@ -264,7 +265,7 @@ Async<Result<std::shared_ptr<ShellWorker>>> Session::shell_for(const ShellCall& 
   }
   const Status started = co_await start_jar();
   if (!started) co_return std::unexpected(started.error());
-  co_return co_await ShellWorker::start(jar_, common_->settings, {});
+  co_return co_await ShellWorker::start(jar_, common_->settings, common_->beside(id_), {});
 }
 
 // ---- calls --------------------------------------------------------------------
@@ -293,7 +294,9 @@ Result<std::shared_ptr<OutputFile>> Session::add_output_file(const std::optional
 Async<Result<PythonResult>> Session::python(PythonCall call) {
   const std::shared_ptr<Session> keep = shared_from_this();
   const Busy busy(*this);
-  if (Status good = check(call); !good) co_return std::unexpected(good.error());
+  const Beside beside = common_->beside(id_);
+  const Status good = co_await beside.run(call.code.size(), [&call] { return check(call); });
+  if (!good) co_return std::unexpected(good.error());
   const Turns::Turn turn = co_await python_turns_.take();
   const std::uint64_t interrupts = python_interrupts_;
   CallReport about_time;
@@ -412,7 +415,7 @@ Async<void> Session::add_files(CallReport& report, std::vector<std::string> want
   const int fd = workdir_.get();
   Changes changes;
   Snapshot now = take_snapshot(fd, sight_, kQuick);
-  if (!now.more) {
+  if (!now.more && wanted.empty() && changed_bytes(files_, now) <= Beside::kLittle) {
     changes = changed_files(fd, sight_, files_, now, wanted, limits);
     files_ = std::move(now);
   } else {

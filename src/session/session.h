@@ -43,6 +43,8 @@ struct Common {
   Aside removing{};   // trees as large as guests made them
   Aside watching{};   // what guests can make long
   WarmStarts warm{loop, starting, caller, host, settings};
+  // For what a session's owner waits for.
+  Beside beside(const std::string& id) { return {aside, loop, owner_of(id)}; }
   // Whose a session is: nobody shall wait for what another asks for.
   std::function<std::string(const std::string& id)> owner_of = [](const std::string&) {
     return std::string();

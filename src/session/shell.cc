@@ -43,6 +43,11 @@ std::string quoted(std::string_view text) {
   return result + "'";
 }
 
+// `command`, and the backslash, since a guest may have functions and aliases of any name.
+std::string line_of(std::string_view command) {
+  return "\\command eval " + quoted(command) + " </dev/null 3>&-\n";
+}
+
 std::vector<std::string> arguments_for(const std::string& shell) {
   const std::string_view name = std::string_view(shell).substr(shell.rfind('/') + 1);
   if (name == "bash") return {shell, "--noprofile", "--norc", "--noediting", "-i"};
@@ -52,18 +57,25 @@ std::vector<std::string> arguments_for(const std::string& shell) {
 // bash says this of the terminal it has not got, whenever a signal ends a command.
 constexpr std::string_view kNoTerminal = "] tcsetattr: Inappropriate ioctl for device\n";
 
-std::string without_noise(std::string text) {
-  for (std::size_t at = 0; (at = text.find(kNoTerminal, at)) != text.npos;) {
-    const std::size_t begin = text.rfind("bash: [", at);
-    const std::size_t line = text.rfind('\n', at);
-    if (begin == text.npos || (line != text.npos && line > begin)) {
-      at += kNoTerminal.size();
-      continue;
+// Once through: a guest can write a megabyte of nothing else.
+std::string without_noise(std::string_view text) {
+  std::string kept;
+  std::size_t line = 0;  // where its last line begins
+  for (std::size_t at = text.find(kNoTerminal); at != text.npos; at = text.find(kNoTerminal)) {
+    const std::string_view before = text.substr(0, at);
+    if (const std::size_t end = before.rfind('\n'); end != before.npos)
+      line = kept.size() + end + 1;
+    kept.append(before);
+    text.remove_prefix(at + kNoTerminal.size());
+    const std::size_t noise = std::string_view(kept).substr(line).rfind("bash: [");
+    if (noise != std::string_view::npos) {
+      kept.resize(line + noise);
+    } else {
+      kept.append(kNoTerminal);
+      line = kept.size();
     }
-    text.erase(begin, at + kNoTerminal.size() - begin);
-    at = begin;
   }
-  return text;
+  return kept.append(text);
 }
 
 // An interactive bash says this when it is told to exit.
@@ -83,7 +95,7 @@ class Listener {
     release();
     if (stream == OutputStream::out) return hears_(stream, bytes);
     std::string text(bytes);
-    if (text.find(kNoTerminal) != text.npos) text = without_noise(std::move(text));
+    if (text.find(kNoTerminal) != text.npos) text = without_noise(text);
     const bool at_begin = std::exchange(line_begins_, text.ends_with('\n'));
     if (is_bash_ && (text.ends_with("\nexit\n") || (at_begin && text == kFarewell))) {
       held_ = kFarewell;
@@ -114,19 +126,20 @@ Error not_started(const std::string& shell, int err) {
 
 ShellWorker::ShellWorker(std::shared_ptr<AsyncJar> jar, std::shared_ptr<Process> process,
                          std::unique_ptr<Capture> capture, Fd commands, Fd answers,
-                         std::string folder)
+                         std::string folder, Beside beside)
     : jar_(std::move(jar)),
       process_(std::move(process)),
       capture_(std::move(capture)),
       commands_(jar_->loop(), commands.release()),
       answers_(jar_->loop(), answers.release()),
-      folder_(std::move(folder)) {}
+      folder_(std::move(folder)),
+      beside_(std::move(beside)) {}
 
 ShellWorker::~ShellWorker() { kill(); }
 
 Async<Result<std::shared_ptr<ShellWorker>>> ShellWorker::start(std::shared_ptr<AsyncJar> jar,
                                                                const SessionSettings& settings,
-                                                               std::string folder) {
+                                                               Beside beside, std::string folder) {
   using Started = Result<std::shared_ptr<ShellWorker>>;
   Result<belljar::Pipe> commands = make_pipe();
   if (!commands) co_return std::unexpected(commands.error());
@@ -147,14 +160,14 @@ Async<Result<std::shared_ptr<ShellWorker>>> ShellWorker::start(std::shared_ptr<A
   command.control_fd = answers->write.get();
   Result<std::shared_ptr<Process>> process = jar->spawn(std::move(command));
   if (!process) co_return std::unexpected(process.error());
-  std::shared_ptr<ShellWorker> worker(new ShellWorker(std::move(jar), *process, std::move(*capture),
-                                                      std::move(commands->write),
-                                                      std::move(answers->read), std::move(folder)));
+  std::shared_ptr<ShellWorker> worker(
+      new ShellWorker(std::move(jar), *process, std::move(*capture), std::move(commands->write),
+                      std::move(answers->read), std::move(folder), std::move(beside)));
   answers->write.reset();
   commands->read.reset();
   begin(worker->jar_->loop(), read(worker));
   worker->send(kSetUp);
-  worker->send_command(":");
+  worker->send_command(line_of(":"));
   const Status spawned = co_await await_start(*worker->jar_, **process);
   if (!spawned) co_return std::unexpected(spawned.error());
   auto over = [&worker] { return worker->status_ || !worker->alive(); };
@@ -212,16 +225,18 @@ Async<void> ShellWorker::write(std::shared_ptr<ShellWorker> self) {
   self->writing_ = false;
 }
 
-void ShellWorker::send(std::string_view text) {
-  outbox_.append(text);
+void ShellWorker::send(std::string text) {
+  if (outbox_.empty())
+    outbox_ = std::move(text);
+  else
+    outbox_.append(text);
   if (std::exchange(writing_, true)) return;
   begin(jar_->loop(), write(shared_from_this()));
 }
 
 // Two lines, so that the second is read after an interrupt of the first.
-void ShellWorker::send_command(std::string_view command) {
-  // `command`, and the backslash, since a guest may have functions and aliases of any name.
-  send("\\command eval " + quoted(command) + " </dev/null 3>&-\n");
+void ShellWorker::send_command(std::string line) {
+  send(std::move(line));
   ask_for_answer();
 }
 
@@ -283,7 +298,9 @@ Async<Stopped> ShellWorker::run_commands(const ShellCall& call, ShellResult& res
   for (const std::string& command : call.commands) {
     result.commands.push_back({.command = command, .exit_code = {}});
     if (stopped.why != Stop::none || !alive()) continue;
-    send_command(command);
+    auto write = [&command] { return line_of(command); };  // which is the caller's, who waits
+    std::string line = co_await beside_.run(command.size(), write);
+    send_command(std::move(line));
     Running running{.jar = *jar_,
                     .process = *process_,
                     .over = [this] { return status_.has_value() || broken_ || process_->ended(); },
@@ -332,8 +349,10 @@ Async<ShellResult> ShellWorker::run(const ShellCall& call, milliseconds timeout,
     kill();
     co_await await_death(*jar_, *process_);
   }
-  tell_output(result, capture_->take());
-  result.err = without_noise(std::move(result.err));
+  co_await tell_output(result, capture_->take(), beside_);
+  const std::size_t size = result.err.size();
+  auto clean = [text = std::move(result.err)] { return without_noise(text); };
+  result.err = co_await beside_.run(size, std::move(clean));
   const bool exited = process_->status && WIFEXITED(*process_->status);
   if (!exited) listener->release();
   if (exited && is_bash && ends_with_farewell(result.err))

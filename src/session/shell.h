@@ -22,7 +22,7 @@ class ShellWorker : public std::enable_shared_from_this<ShellWorker> {
  public:
   static Async<Result<std::shared_ptr<ShellWorker>>> start(std::shared_ptr<AsyncJar> jar,
                                                            const SessionSettings& settings,
-                                                           std::string folder);
+                                                           Beside beside, std::string folder);
   ShellWorker(const ShellWorker&) = delete;
   ShellWorker& operator=(const ShellWorker&) = delete;
   ~ShellWorker();
@@ -39,11 +39,12 @@ class ShellWorker : public std::enable_shared_from_this<ShellWorker> {
 
  private:
   ShellWorker(std::shared_ptr<AsyncJar> jar, std::shared_ptr<Process> process,
-              std::unique_ptr<Capture> capture, Fd commands, Fd answers, std::string folder);
+              std::unique_ptr<Capture> capture, Fd commands, Fd answers, std::string folder,
+              Beside beside);
   static Async<void> read(std::shared_ptr<ShellWorker> self);
   static Async<void> write(std::shared_ptr<ShellWorker> self);
-  void send(std::string_view text);
-  void send_command(std::string_view command);
+  void send(std::string text);
+  void send_command(std::string line);
   void ask_for_answer();
   void ask_again();
   void take(std::string_view answer);
@@ -62,6 +63,7 @@ class ShellWorker : public std::enable_shared_from_this<ShellWorker> {
   bool writing_ = false;
   std::string inbox_;
   std::string folder_;
+  Beside beside_;
   std::uint64_t last_id_ = 0;
   std::optional<int> status_;  // of the command that ran last, once it has ended
   bool broken_ = false;        // it was killed

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <tuple>
 
 namespace belljar::session {
 namespace {
@@ -110,11 +111,15 @@ std::string signal_name(int signal) {
   return name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(signal);
 }
 
-void tell_output(CallReport& report, const Capture::Taken& output) {
-  report.out = output.out.text();
-  report.err = output.err.text();
+// To put right what is no UTF-8 takes a while.
+Async<void> tell_output(CallReport& report, Capture::Taken output, const Beside& beside) {
   report.out_cut = output.out.cut();
   report.err_cut = output.err.cut();
+  const std::uint64_t written = output.out.written() + output.err.written();
+  auto put_right = [output = std::move(output)] {
+    return std::make_pair(output.out.text(), output.err.text());
+  };
+  std::tie(report.out, report.err) = co_await beside.run(written, std::move(put_right));
 }
 
 void tell_not_begun(CallReport& report) {

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "belljar/session.h"
+#include "session/aside.h"
 #include "session/async_jar.h"
 #include "session/capture.h"
 
@@ -46,7 +47,7 @@ Async<void> await_death(AsyncJar& jar, Process& process);
 std::string signal_name(int signal);
 
 // What it wrote.
-void tell_output(CallReport& report, const Capture::Taken& output);
+Async<void> tell_output(CallReport& report, Capture::Taken output, const Beside& beside);
 // It was interrupted before it had begun.
 void tell_not_begun(CallReport& report);
 // What the end of a call says beside its answer.

@@ -164,7 +164,7 @@ Result<Unwritten::Resolved> Unwritten::resolve(const std::string& path) {
 
 Status Unwritten::check_tree(const std::string& path) {
   const Resolved resolved = TRY(resolve(path));
-  if (resolved.st.st_mode == 0) return {};
+  if (resolved.st.st_mode == 0) return check_place(resolved.path);
   const bool is_known = std::ranges::any_of(
       good_, [&](const std::string& tree) { return is_below(resolved.path, tree); });
   if (is_known) return {};

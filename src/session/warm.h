@@ -16,9 +16,9 @@
 // workers of all sessions.
 //
 // Where a jar cannot be joined there is an error, and the caller starts a worker the long way.
-// When the interpreter ends, by itself or with this object, its workers go on, and only how they
-// end is not told any more. If the init of its jar ends, so do all jars beneath; this object
-// does not end it while there are any.
+// With this object the interpreter ends after its last worker. When it ends by itself, its workers
+// go on, and only how they end is not told any more. If the init of its jar ends, so do all jars
+// beneath; this object does not end it while there are any.
 #pragma once
 
 #include <array>

@@ -92,6 +92,35 @@ threading.Thread(target=hunt, daemon=True).start()
   EXPECT_EQ(must_fork(warm, other).ask("answer = 1"), "1");
 }
 
+// The broker takes a descriptor out of a fork on its way, so for a moment others of the jar may be
+// able to reach into it as well. Its files in /proc then belong to its user. Before that its
+// capabilities keep them out.
+TEST_F(Warmed, a_fork_can_be_reached_into_only_when_its_filters_are_there) {
+  policy.network = Network::hosts;
+  policy.hosts = {"localhost:1"};
+  Warm warm = must_warm();
+  Started session = must_open(warm);
+  const Worker hostile = must_fork(warm, session);
+  hostile.ask(R"(
+def filters(pid): return int(open(f'/proc/{pid}/status').read().split('Seccomp_filters:')[1].split()[0])
+def is_powerless(pid): return 'CapEff:\t0000000000000000' in open(f'/proc/{pid}/status').read()
+seen = set()
+def watch():
+    me = os.getpid()
+    while True:
+        for name in os.listdir('/proc'):
+            if not name.isdigit() or int(name) in (1, me): continue
+            try:  # in this order: what it has no capabilities for, it will not get back
+                if is_powerless(name) and os.stat(f'/proc/{name}/mem').st_uid == os.getuid():
+                    seen.add(filters(name))
+            except OSError: pass
+threading.Thread(target=watch, daemon=True).start()
+)");
+  std::vector<Worker> others;
+  for (int i = 0; i < 20; ++i) others.push_back(must_fork(warm, session));
+  EXPECT_EQ(hostile.ask("answer = seen == {filters('self')} or seen"), "True");
+}
+
 // Looks for the reverse of what it is told in all of its memory, so that what it is told
 // does not count.
 constexpr const char* kSearch = R"(

@@ -394,7 +394,7 @@ def test_the_schema_knows_every_key(place):
     schema = json.loads(place.ok("config", "schema"))
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     sandbox = schema["properties"]["sandbox"]["properties"]
-    assert sandbox["mode"]["enum"] == ["auto", "on", "off"]
+    assert sandbox["mode"]["enum"] == ["auto", "on", "full", "off"]
     assert schema["properties"]["sandbox"]["additionalProperties"] is False
     for name, key in sandbox.items():
         assert key["description"], name
@@ -421,3 +421,42 @@ def test_a_profile_is_shown_without_what_the_files_add(place):
     assert (shown["profile"], shown["network"]) == ("mine", "none")
     assert (shown["limits"]["max_open_fds"], shown["limits"]["max_procs"]) == (19, 64)
     assert "there is no" in place.refused("profile", "show", "nope")
+
+
+# -------------------------------------------------- the caller's own flags, beside a project's file
+
+
+@pytest.mark.parametrize("text", ["", "[sandbox]\nmax_procs = 50\n"])
+@pytest.mark.parametrize(
+    "flags", [["--allow-read=."], ["--allow-read=.", "--allow-write=."], ["--deny-read", "--allow-read=file"], ["--extra-read=../other"]]
+)
+def test_flags_are_never_charged_to_a_project_that_is_not_trusted(place, text, flags):
+    (place.project / "file").write_text("mine\n")
+    (place.home / "other").mkdir()
+    assert place.ok("exec", *flags, "--", "cat", "file") == "mine\n"  # the control: without one
+    place.write(text)
+    assert place.ok("exec", *flags, "--", "cat", "file") == "mine\n"
+
+
+# ----------------------------------------------------------------- how much must be there
+
+
+@pytest.mark.parametrize("profile", ["developer", "restricted", "public-bot"])
+def test_on_needs_every_promise_and_full_every_layer(place, profile):
+    plan = place.json("explain", "--json", f"--profile={profile}")
+    broken = [loss["what"] for loss in plan["losses"] if loss["broken"]]
+    shallow = [loss["what"] for loss in plan["losses"] if not loss["broken"]]
+    on = place.run("exec", f"--profile={profile}", "--sandbox=on", "--", "true")
+    assert (on.returncode == 0) == (not broken), (plan["losses"], on)
+    full = place.run("exec", f"--profile={profile}", "--sandbox=full", "--", "true")
+    assert (full.returncode == 0) == (not broken and not shallow), (plan["losses"], full)
+    if shallow and not broken:
+        assert full.returncode == OWN_FAILURE and "in full depth, as mode \"full\" requires" in full.stderr, full
+
+
+def test_a_project_may_ask_for_full_and_not_for_less(place):
+    place.write('[sandbox]\nmode = "full"\n')
+    assert "would widen" not in place.run("exec", "--", "true").stderr
+    place.write_user('[sandbox]\nmode = "full"\n')
+    place.write('[sandbox]\nmode = "on"\n')
+    assert "mode on instead of full" in place.refused("exec", "--", "true")

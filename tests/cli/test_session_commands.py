@@ -300,3 +300,14 @@ def test_a_command_that_exits_says_nothing_of_it():
     assert (answer["exit_code"], answer["stderr"], answer["notes"]) == (3, "", [])
     killed = belljar("shell", "-c", "kill -9 $$")
     assert killed.returncode == 137 and "killed by SIGKILL" in killed.stderr, "what nobody asked for is said"
+
+
+def test_json_has_no_controls_that_a_terminal_obeys(tmp_path):
+    """C1 controls as well: U+009B begins a sequence as ESC [ does."""
+    controls = "".join(map(chr, [*range(1, 32), *range(127, 160)]))
+    code = f"print({controls!r}, end='')"
+    for words in (["python", "--json", "-c", code], ["shell", "--json", "-c", f"printf %s '{controls[-33:]}'"]):
+        done = subprocess.run([jars.binary(), *words], cwd=tmp_path, capture_output=True, timeout=60)
+        text = done.stdout.decode()
+        assert not [c for c in text if c != "\n" and (c < " " or "\x7f" <= c < "\xa0")], done
+        assert json.loads(text)["stdout"].endswith("\x9b\x9c\x9d\x9e\x9f"), done

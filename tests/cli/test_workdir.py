@@ -69,3 +69,50 @@ def test_below_a_folder_that_the_guest_cannot_pass():
         else:
             assert done.returncode == 125 and f"{above[1:]}/work: Permission denied" in done.stderr, done
             assert "hint: the guest is another user" in done.stderr and "chmod o+x" in done.stderr, done
+
+
+# ------------------------------------------------------------------ what is the system's
+
+
+@pytest.mark.parametrize("folder", ["/etc", "/usr/lib", "/lib", "/proc/self/root/etc", "/dev"])
+@pytest.mark.parametrize("profile", jars.PROFILES)
+def test_a_system_folder_is_no_workdir_by_name_either(tmp_path, folder, profile):
+    """Root's guest would write there as root can."""
+    done = belljar("exec", f"--profile={profile}", "-C", folder, "--", "test", "-w", ".", cwd=tmp_path)
+    assert done.returncode == 125 and "is the system's" in done.stderr, done
+    assert "--start-in=" in done.stderr and "--extra-write=" in done.stderr, done
+
+
+def test_a_system_folder_that_is_only_read_can_be_the_workdir(tmp_path):
+    done = belljar("exec", "--deny-write", "-C", "/etc", "--", "sh", "-c", "pwd; test -r passwd; touch x", cwd=tmp_path)
+    assert done.stdout == "/etc\n" and done.returncode == 1, done
+
+
+@pytest.mark.parametrize("profile", ["developer", "restricted", "trusted-maintenance"])
+def test_a_command_starts_elsewhere_than_in_the_workdir(tmp_path, profile):
+    words = ["exec", f"--profile={profile}", "-C", str(tmp_path), "--start-in=/usr/lib", "--", "sh", "-c"]
+    done = belljar(*words, 'pwd; touch "$1/made"; touch here', "sh", str(tmp_path), cwd=tmp_path)
+    assert done.stdout == "/usr/lib\n", done
+    assert (tmp_path / "made").exists() and "here" in done.stderr, done
+
+
+def test_it_starts_where_the_guest_sees_the_folder(tmp_path):
+    """public-bot's workdir is at another path; /tmp is its own."""
+    (tmp_path / "sub").mkdir()
+    done = belljar("exec", "--profile=public-bot", "-C", str(tmp_path), "--start-in=sub", "--", "pwd", cwd=tmp_path)
+    assert done.stdout == "/workspace/sub\n", done
+    done = belljar("exec", "-C", str(tmp_path), "--start-in=/tmp", "--", "pwd", cwd=tmp_path)
+    assert done.stdout == "/tmp\n", done
+
+
+@pytest.mark.parametrize(("folder", "says"), [("../other", "is not shown"), ("missing", "No such"), ("file", "is not a folder")])
+def test_a_folder_to_start_in_must_be_one_that_is_shown(tmp_path, folder, says):
+    work = tmp_path / "work"
+    work.mkdir()
+    (tmp_path / "other").mkdir()
+    (work / "file").touch()
+    done = belljar("exec", "--profile=restricted", f"--start-in={folder}", "--", "pwd", cwd=work)
+    assert done.returncode == 125 and says in done.stderr, done
+    if folder == "../other":
+        done = belljar("exec", "--profile=restricted", f"--start-in={folder}", "--extra-read=../other", "--", "pwd", cwd=work)
+        assert done.stdout == f"{tmp_path / 'other'}\n", done

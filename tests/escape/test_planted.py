@@ -231,7 +231,7 @@ def test_writes_the_configuration_in_a_home_that_is_granted(attacker, there):
     )
     written = config.exists() and config.read_text() != ""
     trust = (scene.home / ".local/state/belljar/trusted").exists()
-    attacker.verdict(config=written, trust=trust, loss="can be changed by the guest")
+    attacker.verdict(config=written, trust=trust, loss="is belljar's own, lies in what is granted")
     if not attacker.is_control and not there and not written:
         assert not (scene.home / ".config").exists(), "made for this, and left behind"
 

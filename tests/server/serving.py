@@ -151,7 +151,7 @@ class Server:
     def __init__(self, scene: jars.Scene, *flags: str, config: str = "", tokens: dict | None = None,
                  profile: str = "developer", session: str = "",
                  environment: dict | None = None, skills: str = "", audit: str = "none", own_state: str = "",
-                 brought=lambda identity, argv: argv):
+                 wrapper: list[str] | None = None, brought=lambda identity, argv: argv):
         self.scene = scene
         self.identity = scene.identity
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="serve-", dir=scene.home))
@@ -177,7 +177,8 @@ class Server:
             places = []
         self.process = subprocess.Popen(
             self.identity.command(brought(self.identity, [
-                jars.binary(), "serve", f"--config={self.config_file}", f"--profile={profile}", *places, *flags,
+                *(wrapper or []), jars.binary(), "serve", f"--config={self.config_file}", f"--profile={profile}",
+                *places, *flags,
             ])),
             cwd=scene.home, env=surroundings, start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._errors,

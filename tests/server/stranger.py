@@ -50,7 +50,8 @@ def main(uid: str, gid: str, kind: str, binary: str) -> None:
     listed = subprocess.run([binary, "sessions", "list"], capture_output=True, text=True)
     server.terminate()
     server.wait(PATIENCE)
-    print(json.dumps({"errors": open(errors).read(), "code": listed.returncode, "listed": listed.stdout + listed.stderr}))
+    said = listed.stdout + listed.stderr
+    print(json.dumps({"errors": open(errors).read(), "code": listed.returncode, "listed": said}))
 
 
 main(*sys.argv[1:])

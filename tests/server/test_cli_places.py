@@ -44,7 +44,8 @@ def test_a_folder_that_a_stranger_made_is_passed_over(scene, kind):
     for name in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
         environment.pop(name, None)
     done = subprocess.run(
-        [*OWN_MOUNTS, "/usr/bin/python3", STRANGER, str(scene.identity.uid), str(scene.identity.gid), kind, jars.binary()],
+        [*OWN_MOUNTS, "/usr/bin/python3", STRANGER, str(scene.identity.uid), str(scene.identity.gid), kind,
+         jars.binary()],
         cwd=scene.home, env=environment, capture_output=True, text=True, timeout=240,
     )  # fmt: skip
     assert done.returncode == 0, done

@@ -46,7 +46,8 @@ def test_a_target_may_say_the_host(server, target, host, expected):
 @pytest.mark.parametrize("fold", [" ", "\t"])
 @pytest.mark.parametrize("parts", ["whole", "in pieces"])
 def test_a_folded_line_is_refused(server, fold, parts):
-    request = f"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nX-Long: one\r\n{fold}two\r\nConnection: close\r\n\r\n".encode()
+    lines = ["GET /v1/health HTTP/1.1", "Host: localhost", "X-Long: one", f"{fold}two", "Connection: close", "", ""]
+    request = "\r\n".join(lines).encode()
     with server.connect() as connection:
         for piece in [request] if parts == "whole" else [request[at : at + 1] for at in range(len(request))]:
             connection.sendall(piece)

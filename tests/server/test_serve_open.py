@@ -33,6 +33,7 @@ def test_with_the_flag_it_is_said_and_so_it_is(start):
     assert "a session can reach the files of all others" in server.errors() and FLAG in server.errors()
     ann, bob = server.client("ann"), server.client("bob")
     his, hers = bob.session(), ann.session()
-    folder = bob.post(f"/v1/sessions/{his}/shell", commands=["umask 0; echo secret > kept; chmod 777 .; pwd"]).json["stdout"].strip()
+    left = bob.post(f"/v1/sessions/{his}/shell", commands=["umask 0; echo secret > kept; chmod 777 .; pwd"]).json
+    folder = left["stdout"].strip()
     answer = ann.post(f"/v1/sessions/{hers}/shell", commands=[f"cat {folder}/kept"]).json
     assert answer["stdout"] == "secret\n", answer

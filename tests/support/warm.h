@@ -141,6 +141,7 @@ class Warmed : public ::testing::Test {
     if (!started) throw std::runtime_error(started.error().message());
     return std::move(*started);
   }
+  static constexpr int kControlToo = -2;  // what it has as its control is its input, too
   Result<Worker> try_fork(Warm& warm, Started& session, int stdin_fd = -1,
                           const std::vector<std::string>& environment = {}) {
     int fds[2];
@@ -148,6 +149,7 @@ class Warmed : public ::testing::Test {
       return fail("socketpair", errno);
     Fd ours(fds[0]), theirs(fds[1]);
     const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    if (stdin_fd == kControlToo) stdin_fd = theirs.get();
     Forked forked = TRY(warm.fork_into(
         session.jar, session.plan, theirs.get(),
         {stdin_fd < 0 ? null.get() : stdin_fd, null.get(), null.get()}, environment));

@@ -109,9 +109,9 @@ Async<Engine::Answer> Engine::open(json::object request) {
       policy.files.grants.push_back({.path = folder, .access = Access::read, .from = "skills"});
   // What cannot start is better refused now than at the first call. Who insists on everything
   // waits for the probes; else the host is supposed to be a usual one, as by any launch.
-  if (policy.mode == Mode::on && !host_) host_ = probe_host(caller_);
+  if (policy.mode == Mode::full && !host_) host_ = probe_host(caller_);
   const Policy shared = session::shared_by_sessions(policy, settings_);
-  auto try_plan = [shared, host = policy.mode == Mode::on ? *host_ : supposed_,
+  auto try_plan = [shared, host = policy.mode == Mode::full ? *host_ : supposed_,
                    caller = caller_]() -> Tried {
     const Result<Plan> plan = resolve(shared, host, caller, Purpose::explain);
     if (!plan) return {.planned = std::unexpected(plan.error()), .starts = {}};

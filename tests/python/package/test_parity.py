@@ -74,6 +74,7 @@ def test_extra_paths_and_variables(work, monkeypatch):
 def test_strict_is_mode_on():
     assert SandboxPolicy(strict=True).settings()["mode"] == "on"
     assert "mode" not in SandboxPolicy().settings()
+    assert SandboxPolicy(strict=True, mode="full").settings()["mode"] == "full"
 
 
 def test_code_execution_config_has_the_fields():

@@ -143,8 +143,10 @@ def test_the_default_does_not_warn():
 
 def test_strict_says_promise_reason_and_hint():
     # Every host lacks something: where none is lost, the strictest policy starts.
-    policy = SandboxPolicy(strict=True)
+    policy = SandboxPolicy(mode="full")
     lost = belljar.plan(policy).degraded
+    if not any(loss.broken for loss in lost):
+        assert belljar.run(["true"], SandboxPolicy(strict=True)).ok, "every promise is kept"
     if not lost:
         assert belljar.run(["true"], policy).ok
         return
@@ -152,7 +154,7 @@ def test_strict_says_promise_reason_and_hint():
         belljar.run(["true"], policy)
     error = caught.value
     assert error.promises and error.hint and lost[0].what in error.what
-    accepting = SandboxPolicy(strict=True, accept_degraded=error.promises)
+    accepting = SandboxPolicy(mode="full", accept_degraded=error.promises)
     assert belljar.run(["true"], accepting).ok
     with pytest.raises(belljar.SandboxUnavailable):
         belljar.Session(policy=policy)
@@ -267,3 +269,11 @@ def test_decisions_about_the_network_are_in_the_outcome():
     assert not out.ok
     event = next(event for event in out.network if event["address"] == "192.0.2.1")
     assert event["port"] == 443 and event["allowed"] is False and event["would_allow"]
+
+
+def test_a_system_folder_is_started_in_and_not_written(work):
+    with pytest.raises(belljar.Error, match="is the system's") as refused:
+        belljar.run(["pwd"], cwd="/etc")
+    assert "start_in='/etc'" in str(refused.value)
+    done = belljar.run(["sh", "-c", "pwd; touch /etc/made || touch \"$1\"/made", "sh", str(work)], cwd=work, start_in="/etc")
+    assert done.stdout == "/etc\n" and (work / "made").exists()

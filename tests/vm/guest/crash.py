@@ -33,12 +33,12 @@ os.kill(os.getpid(), signal.SIGSEGV)
 """
 
 
-def crash(who, argv, change, folder):
+def crash(who, argv, change, home):
     prefix = [] if who == "root" else ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--"]
     HEARD.unlink(missing_ok=True)
     done = subprocess.run(
-        [*prefix, *argv, "/usr/bin/python3", "-c", CRASH.format(change=change)], cwd=folder,
-        env={"PATH": os.environ["PATH"], "HOME": str(folder)}, capture_output=True, text=True, timeout=120,
+        [*prefix, *argv, "/usr/bin/python3", "-c", CRASH.format(change=change)], cwd=home / "work",
+        env={"PATH": os.environ["PATH"], "HOME": str(home)}, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     end = time.monotonic() + 2  # the program runs beside us
     while not HEARD.exists() and time.monotonic() < end:
@@ -52,14 +52,16 @@ def main():
     pathlib.Path("/proc/sys/kernel/core_pattern").write_text(f"|{CATCHER}")
     found = {}
     for who in ("root", "user"):
-        folder = tempfile.mkdtemp(prefix="crash-", dir="/home")
-        if who == "user":
-            os.chown(folder, USER, USER)
-        found[f"{who} outside"] = crash(who, [], "pass", folder)
+        home = pathlib.Path(tempfile.mkdtemp(prefix="crash-", dir="/home"))
+        (home / "work").mkdir()
+        for folder in (home, home / "work"):
+            os.chmod(folder, 0o755)
+            os.chown(folder, *([USER, USER] if who == "user" else [0, 0]))
+        found[f"{who} outside"] = crash(who, [], "pass", home)
         for profile in PROFILES:
             for name, change in CHANGES.items():
                 argv = [BELLJAR, "exec", f"--profile={profile}", "--"]
-                found[f"{who} {profile} {name}"] = crash(who, argv, change, folder)
+                found[f"{who} {profile} {name}"] = crash(who, argv, change, home)
     print(json.dumps(found, indent=1))
 
 

@@ -29,11 +29,13 @@ class NetworkMode(str, enum.Enum):
 class SandboxMode(str, enum.Enum):
     """`Auto` uses every layer the host has, and refuses where a required promise would be broken.
 
-    `On` refuses as soon as anything is missing, `Off` is no sandbox.
+    `On` refuses where any promise would be broken, `Full` as soon as a layer is missing, `Off` is no
+    sandbox.
     """
 
     Auto = "auto"
     On = "on"
+    Full = "full"
     Off = "off"
 
 
@@ -68,6 +70,7 @@ class PolicyFields(TypedDict, total=False):
     deny_net_hosts: Sequence[str]
     publish: Sequence[str]
     workdir: Optional[Path]
+    start_in: Optional[Path]
     home: Optional[Path]
     cache: Optional[Path]
     tmp: Optional[Path]
@@ -79,8 +82,8 @@ class PolicyFields(TypedDict, total=False):
 class SandboxPolicy:
     """What a guest may do: a profile, and what differs from it.
 
-    A limit of None is the profile's; `"unlimited"` takes it away. `strict` is mode `on`: what this
-    host cannot keep in full raises `SandboxUnavailable`. Relative paths start where this process is.
+    A limit of None is the profile's; `"unlimited"` takes it away. `strict` is mode `on`: a promise
+    that this host cannot keep raises `SandboxUnavailable`. Relative paths start where this process is.
     Every field is a key of `belljar.toml` and a flag of `belljar exec` too.
 
     >>> from belljar import SandboxPolicy, NetworkMode
@@ -117,6 +120,7 @@ class SandboxPolicy:
     deny_net_hosts: Sequence[str] = ()
     publish: Sequence[str] = ()
     workdir: Optional[Path] = None
+    start_in: Optional[Path] = None
     home: Optional[Path] = None
     cache: Optional[Path] = None
     tmp: Optional[Path] = None
@@ -127,14 +131,14 @@ class SandboxPolicy:
         for field in dataclasses.fields(self):
             if field.type.startswith("Sequence") and isinstance(getattr(self, field.name), (str, bytes)):
                 raise TypeError(f"{field.name} is a list, and a text is none")
-        for name in ("workdir", "home", "cache", "tmp"):
+        for name in ("workdir", "start_in", "home", "cache", "tmp"):
             if getattr(self, name) == "":
                 raise ValueError(f"{name} is empty: the current folder is '.'")
         for name in (*self.env, *self.extra_env, *self.allow_env):
             if not name or "=" in name:
                 raise ValueError(f"{name!r} cannot be the name of a variable; env={{'NAME': 'value'}} sets one")
-        if self.strict and self.mode not in (None, "on", SandboxMode.On):
-            raise ValueError("strict is mode on; it cannot be another as well")
+        if self.strict and self.mode not in (None, "on", "full", SandboxMode.On, SandboxMode.Full):
+            raise ValueError("strict is mode on; it cannot be a weaker one as well")
 
     @property
     def is_off(self) -> bool:
@@ -149,7 +153,7 @@ class SandboxPolicy:
                 continue
             found[name] = _as_setting(name, value)
         if found.pop("strict", False):
-            found["mode"] = "on"
+            found.setdefault("mode", "on")
         return found
 
 

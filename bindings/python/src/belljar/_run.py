@@ -35,6 +35,7 @@ def run(
     timeout: Optional[float] = None,
     input: Union[str, bytes, None] = None,
     cwd: Optional[Argument] = None,
+    start_in: Optional[Argument] = None,
     env: Optional[Mapping[str, str]] = None,
     stdin: Optional[Stream] = None,
     stdout: Optional[Stream] = None,
@@ -45,8 +46,9 @@ def run(
     """Runs a command in a sandbox, waits for it, and says how it ended.
 
     The sandbox is `restricted` unless a policy says otherwise: the command may write in `cwd` (this
-    process's current folder), read the system, and talk to nobody outside. `policy=None` is no
-    sandbox at all. `env` adds variables. What it writes is kept up to `max_output` bytes a stream, or
+    process's current folder), read the system, and talk to nobody outside. It starts in `cwd`, or in
+    `start_in`, which it need not be able to write: `start_in="/etc"`. `policy=None` is no sandbox at
+    all. `env` adds variables. What it writes is kept up to `max_output` bytes a stream, or
     goes to `stdout` and `stderr`, which are files or descriptors.
 
     An `Error` means that nothing has run. Ctrl-C ends the command and everything it has started.
@@ -55,7 +57,7 @@ def run(
     >>> belljar.run(["sh", "-c", "cat; id -u > /etc/passwd"], input="hi").stdout
     'hi'
     """
-    return _run(command, policy, timeout, input, cwd, env, stdin, stdout, stderr, max_output, check, None)
+    return _run(command, policy, timeout, input, cwd, start_in, env, stdin, stdout, stderr, max_output, check, None)
 
 
 async def run_async(
@@ -65,6 +67,7 @@ async def run_async(
     timeout: Optional[float] = None,
     input: Union[str, bytes, None] = None,
     cwd: Optional[Argument] = None,
+    start_in: Optional[Argument] = None,
     env: Optional[Mapping[str, str]] = None,
     stdin: Optional[Stream] = None,
     stdout: Optional[Stream] = None,
@@ -80,7 +83,7 @@ async def run_async(
     """
     stop = threading.Event()
     work = asyncio.get_running_loop().run_in_executor(
-        None, _run, command, policy, timeout, input, cwd, env, stdin, stdout, stderr, max_output, check, stop
+        None, _run, command, policy, timeout, input, cwd, start_in, env, stdin, stdout, stderr, max_output, check, stop
     )
     try:
         return await asyncio.shield(work)
@@ -96,6 +99,7 @@ def _run(
     timeout: Optional[float],
     input: Union[str, bytes, None],
     cwd: Optional[Argument],
+    start_in: Optional[Argument],
     env: Optional[Mapping[str, str]],
     stdin: Optional[Stream],
     stdout: Optional[Stream],
@@ -113,13 +117,17 @@ def _run(
     data = input.encode() if isinstance(input, str) else bytes(input or b"")
     if policy is None or policy.is_off:
         warnings.warn("no sandbox: this command has all your rights", NoSandbox, stacklevel=3)
-        outcome = _without_sandbox(arguments, data, timeout, cwd, env, stdin, stdout, stderr, max_output)
+        outcome = _without_sandbox(
+            arguments, data, timeout, start_in or cwd, env, stdin, stdout, stderr, max_output
+        )
     else:
         changes: Dict[str, Any] = {}
         if timeout is not None:
             changes["timeout"] = timeout
         if cwd is not None:
             changes["workdir"] = cwd
+        if start_in is not None:
+            changes["start_in"] = start_in
         if env:
             changes["env"] = {**policy.env, **env}
         if changes:
