@@ -108,7 +108,7 @@ void add_list(std::string& text, std::string_view heading, const std::vector<std
 std::string cell(const Profile& profile, const Host& host) {
   Settings settings;
   settings.profile = std::string(profile.name);
-  const Caller caller{.home = "/var", .cwd = "/usr", .environment = {}};
+  const Caller caller{.home = "/var", .cwd = "/srv", .environment = {}};
   Result<Policy> policy = make_policy(settings, {.cwd = caller.cwd, .home = caller.home});
   if (!policy) return policy.error().message();
   Result<Plan> plan = resolve(*policy, host, caller, Purpose::explain);

@@ -24,25 +24,18 @@ print(found)
 
 
 @pytest.mark.parametrize("grant", ["--extra-read", "--extra-write"])
-@pytest.mark.parametrize("where", ["usual", "named"])
-def test_a_guest_finds_no_token_and_adds_none(scene, grant, where):
-    secret = scene.secret(scene.home / "notes/readable")
-    state = scene.folder(scene.home / ".local/state")
-    flags = [f"{grant}={scene.home}"]
-    how = {"own_state": str(state)} if where == "usual" else {"audit": str(scene.home / "audit.jsonl")}
-    if where == "usual":
-        lines = "".join(f"{name} {scopes} {token}\n" for name, (scopes, token) in serving.TOKENS.items())
-        tokens = scene.file(state / "belljar/tokens", lines, 0o600)
-        tokens.parent.chmod(0o700)
-    with serving.Server(scene, *flags, **how) as server:
-        tokens = tokens if where == "usual" else server.token_file
-        before = tokens.read_text()
+def test_a_guest_finds_no_token_and_adds_none(scene, grant):
+    secret = scene.secret(scene.project / "notes/readable")
+    lines = "".join(f"{name} {scopes} {token}\n" for name, (scopes, token) in serving.TOKENS.items())
+    tokens = scene.file(scene.project / "state/belljar/tokens", lines, 0o600)
+    tokens.parent.chmod(0o700)
+    with serving.Server(scene, f"{grant}={scene.project}", own_state=str(scene.project / "state")) as server:
         ann = server.client("ann")
         session = ann.session()
         assert ann.python(session, "1 + 1")["result"] == "2"
-        said = ann.python(session, FIND.format(home=str(scene.home), tokens=str(tokens)))["stdout"]
+        said = ann.python(session, FIND.format(home=str(scene.project), tokens=str(tokens)))["stdout"]
         assert secret in said, "the control: what is granted is read"
         for name, (_, token) in serving.TOKENS.items():
             assert token not in said, f"the guest reads {name}'s token"
         assert '"tool"' not in said, "the guest reads the audit trail"
-        assert tokens.read_text() == before
+        assert tokens.read_text() == lines
