@@ -5,7 +5,6 @@
 
 #include "base/json_size.h"
 
-
 namespace belljar::server {
 namespace {
 
