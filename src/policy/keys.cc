@@ -81,7 +81,7 @@ constexpr Key kKeys[] = {
      "set a variable inside"},
     {"workdir", "workdir", 'C', Kind::path, &Settings::workdir, true, "DIR",
      "work in DIR instead of the current folder"},
-    {"start_in", "start-in", 0, Kind::path, &Settings::start_in, true, "DIR",
+    {"start_in", "start-in", 0, Kind::path, &Settings::start_in, false, "DIR",
      "start a command in DIR, which must be shown; what may be written stays the workdir"},
     {"home", "home", 0, Kind::path, &Settings::home, true, "DIR",
      "use DIR as the home folder instead of an empty one; what else is shown in your home gets an "

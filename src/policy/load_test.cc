@@ -113,7 +113,7 @@ TEST_F(Load, a_deny_does_not_weaken_the_variable) {
 
 TEST_F(Load, a_wrong_variable_is_an_error) {
   places_.mode_variable = "yes";
-  EXPECT_TRUE(has(refusal(), "BELLJAR_SANDBOX: \"yes\" is not one of auto, on, off"));
+  EXPECT_TRUE(has(refusal(), "BELLJAR_SANDBOX: \"yes\" is not one of auto, on, full, off"));
 }
 
 TEST_F(Load, a_deny_in_a_file_stays_within_the_default_profile) {
