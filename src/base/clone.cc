@@ -1,6 +1,7 @@
 #include "base/clone.h"
 
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -56,6 +57,10 @@ long clone3_and_call(clone_args* args, CloneFunction function, void* argument) {
 long raw_clone_sharing_memory(clone_args args, CloneFunction function, void* argument) noexcept {
   args.flags |= CLONE_VM;
   return clone3_and_call(&args, function, argument);
+}
+
+bool can_clone() noexcept {
+  return ::syscall(SYS_clone3, nullptr, 0) >= 0 || errno != ENOSYS;  // EINVAL: it was looked at
 }
 
 Result<int> clone_sharing_memory(clone_args args, CloneFunction function, void* argument) {

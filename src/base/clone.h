@@ -24,4 +24,7 @@ long raw_clone_sharing_memory(clone_args args, CloneFunction function, void* arg
 // a caller that waits for its own children is not handed ours (exec resets this).
 Result<int> clone_sharing_memory(clone_args args, CloneFunction function, void* argument);
 
+// False inside a jar, whose filter answers as if there were no clone3.
+bool can_clone() noexcept;
+
 }  // namespace belljar

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "base/clone.h"
+
 namespace belljar::launcher {
 
 bool reads_a_file(std::span<const int> fds) {
@@ -33,7 +35,8 @@ Result<Started> start(const Policy& policy, const Caller& caller, Host& host, co
     TRY(about_to_run(plan));
     Result<Jar> jar = Jar::start(plan, first, on_event, origin.beneath);
     if (jar) return Started{std::move(plan), std::move(*jar)};
-    if (host.measured) return std::unexpected(jar.error());
+    // Where no process can be made, no other plan for this host can be carried out either.
+    if (host.measured || !can_clone()) return std::unexpected(jar.error());
     host = probe_host(caller);
   }
 }

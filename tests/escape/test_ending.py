@@ -8,9 +8,10 @@ import secrets
 import time
 
 import jar as jars
+import poor
 import pytest
 from arena import CONTROL, attack, findings
-from test_life import POOR, PoorJar, end_all
+from test_life import POOR, end_all
 
 BUSY = 50
 
@@ -147,7 +148,7 @@ def test_a_jar_that_has_used_up_the_callers_processes_ends(identity, scene, prog
 def test_touches_the_scheduling_of_init_without_a_pid_namespace(identity, scene, setting, programs):
     """Its control is that of the same attack with one."""
     scene.file("24_starve", programs.path("24_starve").read_bytes(), mode=0o755)
-    run = PoorJar(scene, setting).run(["./24_starve", new_mark(scene), "init", "0"], policy=POOR)
+    run = poor.PoorJar(scene, setting).run(["./24_starve", new_mark(scene), "init", "0"], policy=POOR)
     found = findings(run)
     assert "done" in run.stdout and len(found) > 10, run
     # Its own group is no longer init's to be named by it.

@@ -36,8 +36,8 @@ def build(source: pathlib.Path, into: pathlib.Path) -> pathlib.Path:
         stripped = ROOT / "build/python-packaged/libbelljar.so"
         stripped.parent.mkdir(parents=True, exist_ok=True)
         run("strip", "--strip-debug", "-o", stripped, ROOT / "build/dev/libbelljar.so")
-        command += ["-C", f"build-dir={stripped.parent}/build", "-C", f"cmake.define.BELLJAR_PYTHON_LIBRARY={stripped}"]
-        command += ["-C", "build.targets="]
+        settings = [f"build-dir={stripped.parent}/build", f"cmake.define.BELLJAR_PYTHON_LIBRARY={stripped}"]
+        command += [f"--config-settings={setting}" for setting in settings]
     run(TOOLS / "bin/python", "-m", *command, env={**os.environ, **BUILDING})
     (wheel,) = into.glob("belljar-*.whl")
     return wheel

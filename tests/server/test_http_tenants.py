@@ -98,7 +98,7 @@ def test_an_administrator_says_whose_session_it_is(server, ann, bob):
 
 
 def test_the_commands_say_whose_session_it_is(server, scene, ann, bob):
-    environment = {**jars.Outside(scene).environment(), "HOME": str(scene.home)}
+    environment = {**jars.Outside(scene).environment(), "HOME": str(scene.home), "XDG_RUNTIME_DIR": str(server.folder)}
 
     def cli(*words):
         command = scene.identity.command([jars.binary(), "sessions", *words, f"--socket={server.socket_path}"])

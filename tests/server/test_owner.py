@@ -88,7 +88,7 @@ def test_the_owner_still_uses_it_from_a_terminal(start, scene):
         command = [*before, jars.binary(), "sessions", "list", f"--socket={server.socket_path}"]
         return subprocess.run(command, capture_output=True, text=True, env=environment, cwd="/", timeout=serving.PATIENCE)
 
-    assert sessions(*scene.identity.command([])).stdout.startswith("one ")
+    assert sessions(*scene.identity.command([])).stdout.startswith("one@ann ")
     if os.geteuid() != 0:
         return
     folder = server.folder / "belljar"
