@@ -128,9 +128,9 @@ TEST(Toml, an_unknown_key_is_named_with_its_place_and_the_nearest) {
 }
 
 TEST(Toml, a_bad_value_is_named_with_its_own_place) {
-  EXPECT_EQ(
-      error("[sandbox]\nmode = \"atuo\""),
-      "belljar.toml:2:8: mode: \"atuo\" is not one of auto, on, full, off (hint: did you mean auto?)");
+  EXPECT_EQ(error("[sandbox]\nmode = \"atuo\""),
+            "belljar.toml:2:8: mode: \"atuo\" is not one of auto, on, full, off (hint: did you "
+            "mean auto?)");
   EXPECT_TRUE(has(error("[sandbox]\nallow_read = [\"a\",\n \"\"]"), "belljar.toml:3:2: "));
   EXPECT_TRUE(has(error("[sandbox]\nmax_procs = 0"), "belljar.toml:2:13: max_procs"));
   EXPECT_TRUE(has(error("[sandbox]\nmax_procs = -1"), "belljar.toml:2:13: max_procs"));
