@@ -67,11 +67,8 @@ FOLDERS = {
 
 SPARE_BYTES = 3 << 30  # free space on the disk; sparse, so it costs nothing until written
 
-# In the order of loading. The drivers for the disks; overlay because attackers like to mount it.
-MODULES = [
-    "virtio", "virtio_ring", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci",
-    "virtio_blk", "overlay",
-]  # fmt: skip
+# The drivers for the disks; overlay because attackers like to mount it.
+MODULES = ["virtio_pci", "virtio_blk", "overlay"]
 
 
 class Unavailable(Exception):
@@ -99,6 +96,18 @@ class Kernel:
             data = path.read_bytes()
             return lzma.decompress(data) if path.suffix == ".xz" else data
         return None
+
+    def modules(self, names: list[str]) -> dict[str, bytes]:
+        """These and what they depend on, which differs between versions, in the order of loading."""
+        found: dict[str, bytes] = {}
+        for name in names:
+            data = self.module(name)
+            if data is None or name in found:
+                continue
+            depends = re.search(rb"\0depends=([^\0]*)\0", data)
+            found.update(self.modules(depends[1].decode().split(",") if depends and depends[1] else []))
+            found[name] = data
+        return found
 
 
 @functools.cache
@@ -145,12 +154,9 @@ def initramfs(kernel: Kernel, init: bytes) -> bytes:
     folder, program, file = 0o040755, 0o100755, 0o100644
     entries = [(name, folder, b"") for name in ("bin", "dev", "proc", "sys", "disk", "modules")]
     entries += [("bin/busybox", program, busybox), ("init", program, init)]
-    names = []
-    for name in MODULES:
-        if (data := kernel.module(name)) is not None:
-            entries.append((f"modules/{name}.ko", file, data))
-            names.append(name)
-    entries.append(("modules/order", file, "".join(f"{n}\n" for n in names).encode()))
+    modules = kernel.modules(MODULES)
+    entries += [(f"modules/{name}.ko", file, data) for name, data in modules.items()]
+    entries.append(("modules/order", file, "".join(f"{n}\n" for n in modules).encode()))
     return cpio(entries)
 
 
