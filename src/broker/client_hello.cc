@@ -104,8 +104,8 @@ std::expected<ClientHello, const char*> read_body(Bytes body) {
   return read_extensions(extensions);
 }
 
-// A hello in the form of SSL 2, which some servers still take. It names no server. 0: it is none;
-// otherwise how many bytes there must be to know that it is one.
+// Some servers still accept a hello in the form of SSL 2, which names no server. Returns how many
+// bytes are needed to be sure that this is one, or 0 if it is not.
 std::size_t looks_like_ssl2(Bytes so_far) {
   constexpr unsigned kLong = 0x80, kShortest = 9;
   Reader reader(so_far);

@@ -92,7 +92,7 @@ int take_socket(const seccomp_notif& from, Call& call) {
   return call.family < 0 ? ENOTSOCK : 0;
 }
 
-// The path of a Unix address. Its error: there is none, or an abstract name.
+// The path of a Unix address, or an errno if it has no path: it is unnamed or abstract.
 std::expected<std::string, int> path_in(const Address& address) {
   sockaddr_un local{};
   if (address.size <= offsetof(sockaddr_un, sun_path) || address.size > sizeof local)

@@ -10,7 +10,7 @@ namespace belljar::broker {
 
 struct GuestSocket {
   GuestFd fd;    // empty where it sends datagrams
-  int type = 0;  // 0: there is none, or it is no socket
+  int type = 0;  // 0 if the descriptor is closed or not a socket
   int family = 0;
   bool patient = true;  // who connects it waits
 };

@@ -1,5 +1,5 @@
-// What is taken out of a guest's thread while a call of its waits. Who takes it asks afterwards
-// whether the call still waits: a thread that has ended may have left its number to another.
+// What is taken out of a guest's thread while one of its calls waits. The caller then asks whether
+// the call still waits: a thread that has ended may have left its number to another.
 #pragma once
 
 #include <sys/types.h>

@@ -8,11 +8,8 @@
 #include <algorithm>
 
 namespace belljar {
-namespace {
 
-constexpr int kMaxLinks = 40;  // the kernel's own limit
-
-std::vector<std::string> split(std::string_view path) {
+std::vector<std::string> names_of_path(std::string_view path) {
   std::vector<std::string> names;
   while (!path.empty()) {
     std::string_view name = path.substr(0, path.find('/'));
@@ -21,6 +18,10 @@ std::vector<std::string> split(std::string_view path) {
   }
   return names;
 }
+
+namespace {
+
+constexpr int kMaxLinks = 40;  // the kernel's own limit
 
 std::string join(const std::string& folder, std::string_view name) {
   return (folder == "/" ? "" : folder) + "/" + std::string(name);
@@ -90,7 +91,7 @@ namespace {
 
 // One name after the other.
 Fd walk_without_symlinks(const std::string& path) {
-  const std::vector<std::string> names = split(path);
+  const std::vector<std::string> names = names_of_path(path);
   Fd fd(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   for (std::size_t i = 0; fd && i < names.size(); ++i) {
     const int folder = i + 1 < names.size() ? O_DIRECTORY : 0;

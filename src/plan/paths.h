@@ -43,6 +43,9 @@ class Tracer {
 // The same, for one path.
 Result<Traced> trace(std::string_view path);
 
+// The names between its slashes, without `.`.
+std::vector<std::string> names_of_path(std::string_view path);
+
 // What was traced, as O_PATH. A guest may put a symlink anywhere on the way between
 // looking and opening, so none is followed, and it must be what was looked at.
 Result<Fd> open_traced(const std::string& path, const struct stat& st);

@@ -230,16 +230,6 @@ Result<std::vector<LinkedFile>> linked_files(Search& search, const std::string& 
   return found;
 }
 
-std::vector<std::string> split(std::string_view path) {
-  std::vector<std::string> names;
-  while (!path.empty()) {
-    std::string_view name = path.substr(0, path.find('/'));
-    path.remove_prefix(std::min(name.size() + 1, path.size()));
-    if (!name.empty() && name != ".") names.emplace_back(name);
-  }
-  return names;
-}
-
 }  // namespace
 
 Error why_not_seen(const std::string& path, int err) {
@@ -256,7 +246,7 @@ Error why_not_seen(const std::string& path, int err) {
 Result<std::vector<std::string>> expand_glob(std::string_view pattern,
                                              std::span<const std::string> hidden,
                                              SearchLimits limits) {
-  const std::vector<std::string> names = split(pattern);
+  const std::vector<std::string> names = names_of_path(pattern);
   // The part before the first wildcard may go through symlinks: the person wrote it.
   std::string folder = "/";
   std::size_t fixed = 0;

@@ -1,5 +1,5 @@
-// What the host has run out of. It is no fault of who asked, and where on the host it happened is
-// not for him to know: paths there hold names of users and of other sessions.
+// What the host has run out of. The client did nothing wrong, and must not learn where on the host
+// it happened: paths there hold names of users and of other sessions.
 #pragma once
 
 #include <algorithm>

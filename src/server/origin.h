@@ -23,7 +23,7 @@ std::string host_name_of(std::string_view host_header);
 // browser asks before it sends what a form could not
 // (https://fetch.spec.whatwg.org/#cors-protocol). No cookies: a token is sent by the page itself.
 struct PageRules {
-  std::string origin;         // empty: it is no page of theirs
+  std::string origin;         // empty if the request does not come from a page
   bool some_origins = false;  // answers differ by Origin
 
   static PageRules of(const Request& request, const Names& names);
