@@ -4,6 +4,7 @@
 
 #include <linux/landlock.h>
 #include <linux/memfd.h>
+#include <linux/seccomp.h>
 
 #include <cstdint>
 
@@ -23,6 +24,10 @@
 #endif
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U  // Linux 6.3
+#endif
+#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)  // Linux 6.6
+#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
 #endif
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83  // Linux 6.16

@@ -8,15 +8,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/uapi.h"
 #include "broker/guest_thread.h"
 
 namespace belljar::broker {
 namespace {
-
-#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS  // Linux 6.6
-#define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
-#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
-#endif
 
 constexpr std::size_t kMostMessages = 1024;  // the kernel's own limit for sendmmsg
 

@@ -16,15 +16,11 @@
 #include <string>
 #include <thread>
 
+#include "base/uapi.h"
 #include "broker/guest_thread.h"
 
 namespace belljar::broker {
 namespace {
-
-#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS  // Linux 6.6
-#define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
-#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
-#endif
 
 using Clock = std::chrono::steady_clock;
 

@@ -38,7 +38,7 @@ class SessionBook {
     entries_.insert_or_assign(id, std::move(entry));
   }
   void remove(const std::string& id) { entries_.erase(id); }
-  // The one that this principal calls so. nullptr: there is none, or none that it may know of.
+  // The session that this principal means by the name, or nullptr if it may not know of one.
   const SessionEntry* find(const std::string& called, const Principal& principal) const;
   const SessionEntry* find_any(const std::string& id) const;
   std::vector<const SessionEntry*> all(const Principal& principal) const;

@@ -54,7 +54,7 @@ class Engine {
   Async<void> measure(Wanted wanted = {});
   std::size_t count() const { return sessions_.size(); }
   bool has(const std::string& id) const { return sessions_.contains(id); }
-  // What somebody keeps of it; it goes when the session does. nullptr: there is none now.
+  // A place for what a caller keeps with the session, gone when it goes; nullptr if it has gone.
   std::shared_ptr<void>* kept_of(const std::string& id);
   // Which of all sessions that had this id it is; 0: there is none now.
   std::uint64_t number(const std::string& id) const;
